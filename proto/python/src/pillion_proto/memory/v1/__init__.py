@@ -1,0 +1,1 @@
+"""Stubs of pillion.memory.v1."""
