@@ -20,12 +20,9 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
-from concurrent.futures import Future
 from dataclasses import dataclass, field
 from enum import Enum
-from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from pillion.domain.scope import Partition
 
@@ -50,6 +47,11 @@ from pillion_storage.errors import (
     StoreUnusable,
     ValueTooLong,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Mapping
+    from concurrent.futures import Future
+    from pathlib import Path
 
 __all__ = [
     "KEY_SPACE_END",

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from typing import TYPE_CHECKING
 
-from pillion_storage.api import Batch, Features, Partition
 from pillion_storage.errors import (
     BatchTooLarge,
     FutureRevision,
@@ -14,6 +13,11 @@ from pillion_storage.errors import (
     KeyTooLong,
     ValueTooLong,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from pillion_storage.api import Batch, Features, Partition, Token
 
 
 def check_partition(partition: Partition, features: Features) -> None:
@@ -48,50 +52,49 @@ def check_keys(keys: Collection[bytes], keys_max: int, features: Features) -> No
 
 def check_batch(batch: Batch, features: Features) -> int:
     """Refuse a batch that breaks a bound or contradicts itself; return its size in bytes."""
-    puts, deletes, expect = batch.puts, batch.deletes, batch.expect
-    operations = len(puts) + len(deletes)
-    if operations > features.batch_ops_max or len(expect) > features.batch_ops_max:
+    operations = len(batch.puts) + len(batch.deletes)
+    if max(operations, len(batch.expect)) > features.batch_ops_max:
         raise BatchTooLarge(
-            f"{operations} operations and {len(expect)} expectations; "
+            f"{operations} operations and {len(batch.expect)} expectations; "
             f"{features.batch_ops_max} of each fit"
         )
-    key_max, value_max = features.key_bytes_max, features.value_bytes_max
-    size = 0
-    for key, value in puts.items():
-        if not 0 < len(key) <= key_max:
-            check_key(key, features)
-        if len(value) > value_max:
-            raise ValueTooLong(f"a value has {len(value)} bytes; {value_max} fit")
-        size += len(key) + len(value)
-    for key in deletes:
-        check_key(key, features)
-        if key in puts:
-            raise InvalidBatch("a key can't be put and deleted in one batch")
-        size += len(key)
-    for key, version in expect.items():
-        if not 0 < len(key) <= key_max:
-            check_key(key, features)
-        if version < 0:
-            raise InvalidBatch("an expected version can't be negative; 0 means absent")
-        size += len(key)
-    size += len(batch.note)
+    size = _check_values(batch.puts, features) + len(batch.note)
+    for keys in (batch.puts, batch.deletes, batch.expect):
+        for key in keys:
+            length = len(key)
+            if not 0 < length <= features.key_bytes_max:
+                check_key(key, features)
+            size += length
+    if batch.deletes and not batch.puts.keys().isdisjoint(batch.deletes):
+        raise InvalidBatch("a key can't be put and deleted in one batch")
+    if batch.expect and min(batch.expect.values()) < 0:
+        raise InvalidBatch("an expected version can't be negative; 0 means absent")
     if len(batch.note) > features.note_bytes_max:
         raise ValueTooLong(f"the note has {len(batch.note)} bytes; {features.note_bytes_max} fit")
     if batch.token is not None:
-        size += _check_token(batch.token.id, batch.token.memo, features)
+        size += _check_token(batch.token, features)
     if size > features.batch_bytes_max:
         raise BatchTooLarge(f"the batch has {size} bytes; {features.batch_bytes_max} fit")
     return size
 
 
-def _check_token(token_id: bytes, memo: bytes, features: Features) -> int:
-    if not 0 < len(token_id) <= features.token_bytes_max:
+def _check_values(puts: Mapping[bytes, bytes], features: Features) -> int:
+    size = 0
+    for value in puts.values():
+        if len(value) > features.value_bytes_max:
+            raise ValueTooLong(f"a value has {len(value)} bytes; {features.value_bytes_max} fit")
+        size += len(value)
+    return size
+
+
+def _check_token(token: Token, features: Features) -> int:
+    if not 0 < len(token.id) <= features.token_bytes_max:
         raise InvalidBatch(
-            f"the token has {len(token_id)} bytes; 1 to {features.token_bytes_max} fit"
+            f"the token has {len(token.id)} bytes; 1 to {features.token_bytes_max} fit"
         )
-    if len(memo) > features.memo_bytes_max:
-        raise ValueTooLong(f"the memo has {len(memo)} bytes; {features.memo_bytes_max} fit")
-    return len(token_id) + len(memo)
+    if len(token.memo) > features.memo_bytes_max:
+        raise ValueTooLong(f"the memo has {len(token.memo)} bytes; {features.memo_bytes_max} fit")
+    return len(token.id) + len(token.memo)
 
 
 def check_limit(limit: int, features: Features) -> None:

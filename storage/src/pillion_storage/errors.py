@@ -22,9 +22,14 @@ StoreError
     └── NewerFormat       written by a newer Pillion
 """
 
+# ruff: noqa: N818 -- the tree speaks for itself: "StoreFull" says more than "StoreFullError".
+
 from __future__ import annotations
 
-from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
 
 class StoreError(Exception):
