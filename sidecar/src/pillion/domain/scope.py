@@ -1,8 +1,12 @@
-"""Where a memory belongs: partition, subject, context. Pure values."""
+"""Where a memory belongs: partition, subject, context, fact key. Pure values."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
+
+MAIN_CONTEXT: Final = ""
+DEFAULT_NAME: Final = "default"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -22,3 +26,12 @@ class Subject:
 
     def __str__(self) -> str:
         return f"{self.type}:{self.id}"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class FactKey:
+    """The key of a fact within a partition: at any instant it has at most one value."""
+
+    subject: Subject
+    context: str
+    attribute: str

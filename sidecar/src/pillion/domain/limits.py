@@ -1,0 +1,63 @@
+"""Every limit of the product, each with its reason. Reaching one gives a clear error."""
+
+from __future__ import annotations
+
+from typing import Final
+
+# One message each way. Large enough for 100 mutations of text and vector, small enough that a
+# few of them at once cannot exhaust a small pod.
+MESSAGE_BYTES_MAX: Final = 16 * 1024 * 1024
+# A Write is one transaction; at this size it still takes single-digit milliseconds.
+MUTATIONS_MAX: Final = 100
+GUARDS_MAX: Final = 100
+BATCH_GET_MAX: Final = 100
+# A record must fit the store's 64 KiB values with room for its other fields.
+TEXT_BYTES_MAX: Final = 32 * 1024
+VALUE_BYTES_MAX: Final = 16 * 1024
+QUERY_BYTES_MAX: Final = 8 * 1024
+QUOTE_BYTES_MAX: Final = 4 * 1024
+AUTHOR_BYTES_MAX: Final = 256
+NAME_BYTES_MAX: Final = 128  # namespace, tenant, attribute, session, retention class
+SUBJECT_TYPE_BYTES_MAX: Final = 64
+SUBJECT_ID_BYTES_MAX: Final = 256
+CONTEXT_BYTES_MAX: Final = 64
+EXTERNAL_REF_BYTES_MAX: Final = 256
+LABELS_MAX: Final = 32
+LABEL_BYTES_MAX: Final = 128
+PII_LABELS_MAX: Final = 16
+PII_LABEL_BYTES_MAX: Final = 64
+DERIVED_FROM_MAX: Final = 256
+# Evidence beyond these episodes is counted and no longer listed.
+RECURRENCE_EPISODES_MAX: Final = 64
+DIMENSION_MAX: Final = 4096
+REQUEST_ID_BYTES_MAX: Final = 64
+# Beyond this a caller wants List or Export; the whole answer must fit one message.
+RESULTS_MAX: Final = 1000
+PAGE_SIZE_DEFAULT: Final = 50
+PAGE_SIZE_MAX: Final = 1000
+HISTORY_PAGE_DEFAULT: Final = 100
+FILTER_SUBJECTS_MAX: Final = 64
+FILTER_CONTEXTS_MAX: Final = 16
+FORGET_IDS_MAX: Final = 100
+FORGET_SAMPLE_MAX: Final = 100
+IMPORT_BATCH_MAX: Final = 100
+# Memories of one subject that a single Consolidate looks at: clustering is quadratic in it.
+CONSOLIDATE_MEMORIES_MAX: Final = 2000
+CLUSTER_SIZE_DEFAULT: Final = 3
+CLUSTER_SIZE_MIN: Final = 2
+CLUSTER_SIZE_MAX: Final = 100
+SKIPPED_CLUSTERS_MAX: Final = 100
+CLUSTER_IDS_MAX: Final = 64
+# A write whose records changed under it is planned again at most this often.
+COMMIT_TRIES_MAX: Final = 16
+# A call without a deadline gets this one, in milliseconds.
+DEADLINE_DEFAULT_MS: Final = 30_000
+# How long and how many request ids a partition remembers.
+REQUEST_ID_WINDOW_HOURS: Final = 24
+REQUEST_ID_COUNT: Final = 100_000
+# Half-lives a request may ask for, in microseconds: 1 minute to 100 years.
+HALF_LIFE_MIN_US: Final = 60 * 1_000_000
+HALF_LIFE_MAX_US: Final = 100 * 365 * 86_400 * 1_000_000
+# Years 1 to 9999, the range of the contract's timestamps, in microseconds since the epoch.
+INSTANT_MIN_US: Final = -62_135_596_800_000_000
+INSTANT_MAX_US: Final = 253_402_300_799_999_999

@@ -1,0 +1,214 @@
+"""What a caller may ask of the memories, and what comes back. Values only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+from pillion.domain.memory import MemoryKind, MemoryStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from uuid import UUID
+
+    from pillion.domain.memory import Episode, Memory, SourceKind
+    from pillion.domain.scope import FactKey, Subject
+
+RECALLED_STATUSES = frozenset({MemoryStatus.STATED, MemoryStatus.CONFIRMED})
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A half-open window of time; None is unbounded."""
+
+    start: int | None = None
+    end: int | None = None
+
+    def holds(self, instant: int) -> bool:
+        """Return whether the instant lies within."""
+        return (self.start is None or self.start <= instant) and (
+            self.end is None or instant < self.end
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filter:
+    """Which memories take part; see the contract's Filter. Empty collections admit everything.
+
+    ``contexts`` None looks in every context.
+    """
+
+    subjects: frozenset[Subject] = frozenset()
+    contexts: frozenset[str] | None = frozenset({""})
+    kinds: frozenset[MemoryKind] = frozenset()
+    statuses: frozenset[MemoryStatus] = RECALLED_STATUSES
+    attributes: frozenset[str] = frozenset()
+    labels_all: frozenset[str] = frozenset()
+    labels_any: frozenset[str] = frozenset()
+    labels_none: frozenset[str] = frozenset()
+    created: Window = Window()
+    valid_from: Window = Window()
+    importance_min: float = 0.0
+    confidence_min: float = 0.0
+    source_kinds: frozenset[SourceKind] = frozenset()
+    episode_ids: frozenset[UUID] = frozenset()
+    session_ids: frozenset[str] = frozenset()
+    include_retracted: bool = False
+    include_expired: bool = False
+    valid_only: bool = True
+
+    def admits(self, memory: Memory, as_of: int, now: int) -> bool:
+        """Return whether the memory takes part, read as of an instant of valid time.
+
+        The reference of the same test in the ranker; both are held equal by a test.
+        """
+        return (
+            (self.include_retracted or memory.on_timeline)
+            and (not self.valid_only or memory.valid_at(as_of))
+            and (self.include_expired or memory.recallable_at(now))
+            and (not self.subjects or memory.subject in self.subjects)
+            and (self.contexts is None or memory.context in self.contexts)
+            and (not self.kinds or memory.kind in self.kinds)
+            and memory.status in self.statuses
+            and (not self.attributes or memory.attribute in self.attributes)
+            and self._admits_labels(memory)
+            and self.created.holds(memory.created_at)
+            and self.valid_from.holds(memory.valid_from)
+            and memory.importance >= self.importance_min
+            and memory.confidence >= self.confidence_min
+            and (not self.source_kinds or memory.source.kind in self.source_kinds)
+            and (not self.episode_ids or memory.source.episode_id in self.episode_ids)
+            and (not self.session_ids or memory.session_id in self.session_ids)
+        )
+
+    def _admits_labels(self, memory: Memory) -> bool:
+        labels = frozenset(memory.labels)
+        return (
+            self.labels_all <= labels
+            and (not self.labels_any or not self.labels_any.isdisjoint(labels))
+            and self.labels_none.isdisjoint(labels)
+        )
+
+
+class RecencyAnchor(IntEnum):
+    """From when recency counts. Numbers as in the contract."""
+
+    VALID_FROM = 1
+    LAST_USED = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankingProfile:
+    """How the parts of a score are weighed. Half-lives in microseconds; None: no decay."""
+
+    relevance_weight: float = 0.60
+    recency_weight: float = 0.25
+    importance_weight: float = 0.15
+    half_lives: Mapping[MemoryKind, int | None] = field(default_factory=dict)
+    recency_anchor: RecencyAnchor = RecencyAnchor.VALID_FROM
+    consolidated_factor: float = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadAt:
+    """How fresh a read must be, and which instant of valid time it asks about (None: now)."""
+
+    at_least_revision: int = 0
+    as_of: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchQuery:
+    """A search. ``vector`` is little-endian float32."""
+
+    top_k: int
+    text: str = ""
+    vector: bytes = b""
+    filter: Filter = Filter()
+    read: ReadAt = ReadAt()
+    ranking: RankingProfile = RankingProfile()
+    score_min: float = 0.0
+    include_vectors: bool = False
+
+
+class Exactness(IntEnum):
+    """Whether an answer is the true top-k. Numbers as in the contract."""
+
+    EXACT = 1
+    CERTIFIED = 2
+    APPROXIMATE = 3
+
+
+class SearchPath(IntEnum):
+    """Which way the search took. Numbers as in the contract."""
+
+    SCAN = 1
+    INDEX = 2
+    NO_VECTOR = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One memory that a search returned; ``cosine`` None when a vector is missing."""
+
+    memory: Memory
+    score: float
+    relevance: float
+    recency: float
+    importance: float
+    cosine: float | None
+    vector: bytes = b""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchAnswer:
+    """The best memories, best first."""
+
+    hits: tuple[Hit, ...]
+    revision: int
+    exactness: Exactness
+    path: SearchPath
+    admitted: int
+    vectors_pending: int
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One record that can be got: exactly one field is set."""
+
+    memory_id: UUID | None = None
+    fact: FactKey | None = None
+    episode_id: UUID | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A record that was got: a memory (perhaps with its vector) or an episode."""
+
+    memory: Memory | None = None
+    episode: Episode | None = None
+    vector: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page of a listing; ``next_token`` is empty on the last."""
+
+    records: tuple[Found, ...]
+    next_token: str
+    revision: int
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryEntry:
+    """One version of one row: a rectangle of valid and recorded time.
+
+    ``to_revision`` 0 and ``recorded_to`` None: it is still held.
+    """
+
+    memory: Memory
+    from_revision: int
+    to_revision: int
+    recorded_from: int
+    recorded_to: int | None
