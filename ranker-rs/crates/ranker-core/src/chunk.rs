@@ -1,0 +1,209 @@
+//! A chunk: the columns and vectors of up to `CHUNK_ROWS` rows.
+//!
+//! Invariants:
+//! - all columns have the same length; rows are added at the end and never taken away;
+//! - a free row is all zeros, in every column and both vectors: `kind == 0` tells it;
+//! - a row has a vector if and only if its `scale` is above 0; without one its vectors are zeros.
+
+use crate::Id;
+use crate::batch::RowBatch;
+use crate::kernels::{LineF32, LineI8, lines_f32, lines_i8};
+use crate::limits::CHUNK_ROWS;
+use crate::quantise::{Quantisation, write_quantised, write_unit};
+
+#[derive(Debug)]
+pub(crate) struct Chunk {
+    lines_f32: usize,
+    lines_i8: usize,
+    pub id: Vec<Id>,
+    pub created: Vec<i64>,
+    pub last_used: Vec<i64>,
+    pub valid_from: Vec<i64>,
+    pub valid_to: Vec<i64>,
+    pub recorded: Vec<i64>,
+    pub expires: Vec<i64>,
+    pub importance: Vec<f32>,
+    pub confidence: Vec<f32>,
+    pub kind: Vec<u8>,
+    pub status: Vec<u8>,
+    pub flags: Vec<u16>,
+    pub subject: Vec<u64>,
+    pub context: Vec<u64>,
+    pub attribute: Vec<u64>,
+    pub labels: Vec<Box<[u64]>>,
+    pub quantisation: Vec<Quantisation>,
+    pub unit: Vec<LineF32>,
+    pub quantised: Vec<LineI8>,
+}
+
+/// Calls a macro once with every column but the vectors.
+macro_rules! for_each_column {
+    ($chunk:expr, $do:ident) => {{
+        let chunk = $chunk;
+        $do!(chunk.id);
+        $do!(chunk.created);
+        $do!(chunk.last_used);
+        $do!(chunk.valid_from);
+        $do!(chunk.valid_to);
+        $do!(chunk.recorded);
+        $do!(chunk.expires);
+        $do!(chunk.importance);
+        $do!(chunk.confidence);
+        $do!(chunk.kind);
+        $do!(chunk.status);
+        $do!(chunk.flags);
+        $do!(chunk.subject);
+        $do!(chunk.context);
+        $do!(chunk.attribute);
+        $do!(chunk.labels);
+        $do!(chunk.quantisation);
+    }};
+}
+
+impl Default for Quantisation {
+    fn default() -> Self {
+        Self {
+            scale: 0.0,
+            residual: 0.0,
+        }
+    }
+}
+
+impl Chunk {
+    /// An empty chunk. Memory for all its vectors is reserved at once, so that they never move;
+    /// the system backs it with pages only as rows are added.
+    pub fn new(dimension: usize) -> Self {
+        let (lines_f32, lines_i8) = (lines_f32(dimension), lines_i8(dimension));
+        Self {
+            lines_f32,
+            lines_i8,
+            id: Vec::new(),
+            created: Vec::new(),
+            last_used: Vec::new(),
+            valid_from: Vec::new(),
+            valid_to: Vec::new(),
+            recorded: Vec::new(),
+            expires: Vec::new(),
+            importance: Vec::new(),
+            confidence: Vec::new(),
+            kind: Vec::new(),
+            status: Vec::new(),
+            flags: Vec::new(),
+            subject: Vec::new(),
+            context: Vec::new(),
+            attribute: Vec::new(),
+            labels: Vec::new(),
+            quantisation: Vec::new(),
+            unit: Vec::with_capacity(CHUNK_ROWS * lines_f32),
+            quantised: Vec::with_capacity(CHUNK_ROWS * lines_i8),
+        }
+    }
+
+    /// Rows, free ones included.
+    pub fn len(&self) -> usize {
+        self.kind.len()
+    }
+
+    pub fn is_full(&self) -> bool {
+        self.len() == CHUNK_ROWS
+    }
+
+    /// Adds a free row and returns its number.
+    pub fn push_free(&mut self) -> usize {
+        debug_assert!(!self.is_full());
+        macro_rules! grow {
+            ($column:expr) => {
+                $column.push(Default::default())
+            };
+        }
+        for_each_column!(&mut *self, grow);
+        let rows = self.len();
+        self.unit.resize(rows * self.lines_f32, LineF32::ZERO);
+        self.quantised.resize(rows * self.lines_i8, LineI8::ZERO);
+        rows - 1
+    }
+
+    pub fn is_live(&self, row: usize) -> bool {
+        self.kind[row] != 0
+    }
+
+    pub fn has_vector(&self, row: usize) -> bool {
+        self.quantisation[row].scale > 0.0
+    }
+
+    /// The unit vector of a row, with its padding.
+    pub fn unit_of(&self, row: usize) -> &[LineF32] {
+        &self.unit[row * self.lines_f32..][..self.lines_f32]
+    }
+
+    /// Writes row `from` of a checked batch over `row`.
+    pub fn write(&mut self, row: usize, batch: &RowBatch<'_>, from: usize) {
+        self.id[row] = batch.ids[from];
+        self.created[row] = batch.created[from];
+        self.last_used[row] = batch.last_used[from];
+        self.valid_from[row] = batch.valid_from[from];
+        self.valid_to[row] = batch.valid_to[from];
+        self.recorded[row] = batch.recorded[from];
+        self.expires[row] = batch.expires[from];
+        self.importance[row] = batch.importance[from];
+        self.confidence[row] = batch.confidence[from];
+        self.kind[row] = batch.kind[from];
+        self.status[row] = batch.status[from];
+        self.flags[row] = batch.flags[from];
+        self.subject[row] = batch.subject[from];
+        self.context[row] = batch.context[from];
+        self.attribute[row] = batch.attribute[from];
+        self.labels[row] = batch.labels_of(from).into();
+        match batch.vector_of(from) {
+            Some((values, norm)) => self.write_vector(row, values, norm),
+            None => self.erase_vector(row),
+        }
+    }
+
+    /// Sets a row's vector from values with that norm.
+    pub fn write_vector(&mut self, row: usize, values: &[f32], norm: f64) {
+        let unit = &mut self.unit[row * self.lines_f32..][..self.lines_f32];
+        let quantised = &mut self.quantised[row * self.lines_i8..][..self.lines_i8];
+        write_unit(values, norm, unit);
+        self.quantisation[row] = write_quantised(unit, quantised);
+    }
+
+    fn erase_vector(&mut self, row: usize) {
+        self.unit[row * self.lines_f32..][..self.lines_f32].fill(LineF32::ZERO);
+        self.quantised[row * self.lines_i8..][..self.lines_i8].fill(LineI8::ZERO);
+        self.quantisation[row] = Quantisation::default();
+    }
+
+    /// Makes a row free: nothing of it stays in memory.
+    pub fn erase(&mut self, row: usize) {
+        self.labels[row].fill(0);
+        macro_rules! zero {
+            ($column:expr) => {
+                $column[row] = Default::default()
+            };
+        }
+        for_each_column!(&mut *self, zero);
+        self.erase_vector(row);
+    }
+
+    /// Bytes in use: rows, labels and vectors, without reserved but untouched memory.
+    pub fn memory_bytes(&self) -> usize {
+        let mut bytes = size_of_val(&self.unit[..]) + size_of_val(&self.quantised[..]);
+        macro_rules! add {
+            ($column:expr) => {
+                bytes += $column.capacity() * element_size(&$column)
+            };
+        }
+        for_each_column!(self, add);
+        bytes
+            + self
+                .labels
+                .iter()
+                .map(|labels| size_of_val(&labels[..]))
+                .sum::<usize>()
+    }
+}
+
+fn element_size<T>(_: &[T]) -> usize {
+    size_of::<T>()
+}

@@ -1,0 +1,186 @@
+//! AVX2 with FMA: two registers hold one cache line.
+
+#![allow(clippy::wildcard_imports)] // the intrinsics' own convention
+
+use std::arch::x86_64::*;
+
+use super::{Kernels, LineF32, LineI8, row_of};
+
+/// Rows scored side by side: they share each load of the query and hide the latency of FMA.
+const TILE: usize = 4;
+
+pub(super) static KERNELS: Kernels = Kernels {
+    name: "avx2",
+    scan_f32,
+    scan_i8,
+    read_f32,
+    read_i8,
+};
+
+#[inline]
+#[target_feature(enable = "avx2,fma")]
+fn load_f32(line: &LineF32) -> [__m256; 2] {
+    // SAFETY: a LineF32 is 64 readable bytes, aligned to 64; each load reads half of them.
+    unsafe {
+        [
+            _mm256_load_ps(line.0.as_ptr()),
+            _mm256_load_ps(line.0[8..].as_ptr()),
+        ]
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx2,fma")]
+fn load_i8(line: &LineI8) -> [__m256i; 2] {
+    // SAFETY: a LineI8 is 64 readable bytes, aligned to 64; each load reads half of them.
+    unsafe {
+        [
+            _mm256_load_si256(line.0.as_ptr().cast()),
+            _mm256_load_si256(line.0[32..].as_ptr().cast()),
+        ]
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx2,fma")]
+fn sum_f32(values: __m256) -> f32 {
+    let four = _mm_add_ps(
+        _mm256_castps256_ps128(values),
+        _mm256_extractf128_ps::<1>(values),
+    );
+    let two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+    let one = _mm_add_ss(two, _mm_shuffle_ps::<1>(two, two));
+    _mm_cvtss_f32(one)
+}
+
+#[inline]
+#[target_feature(enable = "avx2,fma")]
+fn sum_i32(values: __m256i) -> i32 {
+    let four = _mm_add_epi32(
+        _mm256_castsi256_si128(values),
+        _mm256_extracti128_si256::<1>(values),
+    );
+    let two = _mm_add_epi32(four, _mm_shuffle_epi32::<0b00_00_11_10>(four));
+    let one = _mm_add_epi32(two, _mm_shuffle_epi32::<0b00_00_00_01>(two));
+    _mm_cvtsi128_si32(one)
+}
+
+/// The halves of each line go to two sums, whatever `N` is: a row's result never depends on its
+/// tile.
+#[inline]
+#[target_feature(enable = "avx2,fma")]
+fn dot_f32<const N: usize>(query: &[LineF32], rows: [&[LineF32]; N]) -> [f32; N] {
+    let rows = rows.map(|row| &row[..query.len()]);
+    let mut low = [_mm256_setzero_ps(); N];
+    let mut high = [_mm256_setzero_ps(); N];
+    for (line, q) in query.iter().enumerate() {
+        let q = load_f32(q);
+        for n in 0..N {
+            let r = load_f32(&rows[n][line]);
+            low[n] = _mm256_fmadd_ps(q[0], r[0], low[n]);
+            high[n] = _mm256_fmadd_ps(q[1], r[1], high[n]);
+        }
+    }
+    let mut out = [0.0; N];
+    for n in 0..N {
+        out[n] = sum_f32(_mm256_add_ps(low[n], high[n]));
+    }
+    out
+}
+
+#[target_feature(enable = "avx2,fma")]
+fn scan_f32(query: &[LineF32], block: &[LineF32], rows: &[u16], out: &mut [f32]) {
+    let row = |row: u16| row_of(block, row, query.len());
+    let (tiles, rest) = rows.as_chunks::<TILE>();
+    let (out_tiles, out_rest) = out.as_chunks_mut::<TILE>();
+    for (tile, out) in tiles.iter().zip(out_tiles) {
+        *out = dot_f32(query, tile.map(row));
+    }
+    for (one, out) in rest.iter().zip(out_rest) {
+        [*out] = dot_f32(query, [row(*one)]);
+    }
+}
+
+/// `maddubs` multiplies unsigned by signed bytes and adds pairs with saturation. With |q| as the
+/// unsigned side and r with q's sign as the other, a pair is at most 2 x 127 x 127 = 32,258: it
+/// never saturates because -128 never occurs.
+#[inline]
+#[target_feature(enable = "avx2,fma")]
+fn dot_i8<const N: usize>(query: &[LineI8], rows: [&[LineI8]; N]) -> [i32; N] {
+    let rows = rows.map(|row| &row[..query.len()]);
+    let ones = _mm256_set1_epi16(1);
+    let mut sums = [_mm256_setzero_si256(); N];
+    for (line, q) in query.iter().enumerate() {
+        for (half, q) in load_i8(q).into_iter().enumerate() {
+            let magnitude = _mm256_abs_epi8(q);
+            for n in 0..N {
+                let r = _mm256_sign_epi8(load_i8(&rows[n][line])[half], q);
+                let pairs = _mm256_maddubs_epi16(magnitude, r);
+                sums[n] = _mm256_add_epi32(sums[n], _mm256_madd_epi16(pairs, ones));
+            }
+        }
+    }
+    let mut out = [0; N];
+    for n in 0..N {
+        out[n] = sum_i32(sums[n]);
+    }
+    out
+}
+
+#[target_feature(enable = "avx2,fma")]
+fn scan_i8(query: &[LineI8], block: &[LineI8], rows: &[u16], out: &mut [i32]) {
+    let row = |row: u16| row_of(block, row, query.len());
+    let (tiles, rest) = rows.as_chunks::<TILE>();
+    let (out_tiles, out_rest) = out.as_chunks_mut::<TILE>();
+    for (tile, out) in tiles.iter().zip(out_tiles) {
+        *out = dot_i8(query, tile.map(row));
+    }
+    for (one, out) in rest.iter().zip(out_rest) {
+        [*out] = dot_i8(query, [row(*one)]);
+    }
+}
+
+#[target_feature(enable = "avx2,fma")]
+fn read_f32(block: &[LineF32]) -> f32 {
+    let mut sums = [_mm256_setzero_ps(); 4];
+    let (pairs, rest) = block.as_chunks::<2>();
+    for [first, second] in pairs {
+        let (first, second) = (load_f32(first), load_f32(second));
+        sums[0] = _mm256_add_ps(sums[0], first[0]);
+        sums[1] = _mm256_add_ps(sums[1], first[1]);
+        sums[2] = _mm256_add_ps(sums[2], second[0]);
+        sums[3] = _mm256_add_ps(sums[3], second[1]);
+    }
+    for line in rest {
+        let line = load_f32(line);
+        sums[0] = _mm256_add_ps(sums[0], line[0]);
+        sums[1] = _mm256_add_ps(sums[1], line[1]);
+    }
+    let [a, b, c, d] = sums;
+    sum_f32(_mm256_add_ps(_mm256_add_ps(a, b), _mm256_add_ps(c, d)))
+}
+
+#[target_feature(enable = "avx2,fma")]
+fn read_i8(block: &[LineI8]) -> i64 {
+    let mut sums = [_mm256_setzero_si256(); 4];
+    let (pairs, rest) = block.as_chunks::<2>();
+    for [first, second] in pairs {
+        let (first, second) = (load_i8(first), load_i8(second));
+        sums[0] = _mm256_add_epi64(sums[0], first[0]);
+        sums[1] = _mm256_add_epi64(sums[1], first[1]);
+        sums[2] = _mm256_add_epi64(sums[2], second[0]);
+        sums[3] = _mm256_add_epi64(sums[3], second[1]);
+    }
+    for line in rest {
+        let line = load_i8(line);
+        sums[0] = _mm256_add_epi64(sums[0], line[0]);
+        sums[1] = _mm256_add_epi64(sums[1], line[1]);
+    }
+    let [a, b, c, d] = sums;
+    let four = _mm256_add_epi64(_mm256_add_epi64(a, b), _mm256_add_epi64(c, d));
+    let two = _mm_add_epi64(
+        _mm256_castsi256_si128(four),
+        _mm256_extracti128_si256::<1>(four),
+    );
+    _mm_cvtsi128_si64(two).wrapping_add(_mm_extract_epi64::<1>(two))
+}

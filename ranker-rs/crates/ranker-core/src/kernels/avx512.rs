@@ -1,0 +1,200 @@
+//! AVX-512: one register holds one cache line. Int8 by VNNI where the CPU has it, else by
+//! widening to 16 bits.
+
+#![allow(clippy::wildcard_imports)] // the intrinsics' own convention
+
+use std::arch::x86_64::*;
+
+use super::{Kernels, LineF32, LineI8, row_of};
+
+/// Rows scored side by side: they share each load of the query and hide the latency of FMA.
+const TILE: usize = 4;
+
+pub(super) static KERNELS: Kernels = Kernels {
+    name: "avx512",
+    scan_f32,
+    scan_i8: scan_i8_widening,
+    read_f32,
+    read_i8,
+};
+
+pub(super) static KERNELS_VNNI: Kernels = Kernels {
+    name: "avx512vnni",
+    scan_f32,
+    scan_i8: scan_i8_vnni,
+    read_f32,
+    read_i8,
+};
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn load_f32(line: &LineF32) -> __m512 {
+    // SAFETY: a LineF32 is 64 readable bytes, aligned to 64.
+    unsafe { _mm512_load_ps(line.0.as_ptr()) }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn load_i8(line: &LineI8) -> __m512i {
+    // SAFETY: a LineI8 is 64 readable bytes, aligned to 64.
+    unsafe { _mm512_load_si512(line.0.as_ptr().cast()) }
+}
+
+/// Even and odd lines go to two sums, whatever `N` is: a row's result never depends on its tile.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn dot_f32<const N: usize>(query: &[LineF32], rows: [&[LineF32]; N]) -> [f32; N] {
+    let rows = rows.map(|row| &row[..query.len()]);
+    let mut even = [_mm512_setzero_ps(); N];
+    let mut odd = [_mm512_setzero_ps(); N];
+    let mut line = 0;
+    while line + 1 < query.len() {
+        let first = load_f32(&query[line]);
+        let second = load_f32(&query[line + 1]);
+        for n in 0..N {
+            even[n] = _mm512_fmadd_ps(first, load_f32(&rows[n][line]), even[n]);
+            odd[n] = _mm512_fmadd_ps(second, load_f32(&rows[n][line + 1]), odd[n]);
+        }
+        line += 2;
+    }
+    if line < query.len() {
+        let last = load_f32(&query[line]);
+        for n in 0..N {
+            even[n] = _mm512_fmadd_ps(last, load_f32(&rows[n][line]), even[n]);
+        }
+    }
+    let mut out = [0.0; N];
+    for n in 0..N {
+        out[n] = _mm512_reduce_add_ps(_mm512_add_ps(even[n], odd[n]));
+    }
+    out
+}
+
+#[target_feature(enable = "avx512f")]
+fn scan_f32(query: &[LineF32], block: &[LineF32], rows: &[u16], out: &mut [f32]) {
+    let row = |row: u16| row_of(block, row, query.len());
+    let (tiles, rest) = rows.as_chunks::<TILE>();
+    let (out_tiles, out_rest) = out.as_chunks_mut::<TILE>();
+    for (tile, out) in tiles.iter().zip(out_tiles) {
+        *out = dot_f32(query, tile.map(row));
+    }
+    for (one, out) in rest.iter().zip(out_rest) {
+        [*out] = dot_f32(query, [row(*one)]);
+    }
+}
+
+/// VNNI multiplies unsigned by signed bytes. Rows are shifted by 128 to be unsigned, and
+/// 128 x sum(query) is taken off the result. `vpdpbusd` doesn't saturate, so this is exact.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
+fn dot_i8_vnni<const N: usize>(query: &[LineI8], rows: [&[LineI8]; N], shift: i32) -> [i32; N] {
+    let rows = rows.map(|row| &row[..query.len()]);
+    let sign = _mm512_set1_epi8(i8::MIN);
+    let mut sums = [_mm512_setzero_si512(); N];
+    for (line, q) in query.iter().enumerate() {
+        let q = load_i8(q);
+        for n in 0..N {
+            let shifted = _mm512_xor_si512(load_i8(&rows[n][line]), sign);
+            sums[n] = _mm512_dpbusd_epi32(sums[n], shifted, q);
+        }
+    }
+    let mut out = [0; N];
+    for n in 0..N {
+        out[n] = _mm512_reduce_add_epi32(sums[n]) - shift;
+    }
+    out
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
+fn scan_i8_vnni(query: &[LineI8], block: &[LineI8], rows: &[u16], out: &mut [i32]) {
+    let row = |row: u16| row_of(block, row, query.len());
+    let values = query.iter().flat_map(|line| &line.0);
+    let shift = 128 * values.map(|value| i32::from(*value)).sum::<i32>();
+    let (tiles, rest) = rows.as_chunks::<TILE>();
+    let (out_tiles, out_rest) = out.as_chunks_mut::<TILE>();
+    for (tile, out) in tiles.iter().zip(out_tiles) {
+        *out = dot_i8_vnni(query, tile.map(row), shift);
+    }
+    for (one, out) in rest.iter().zip(out_rest) {
+        [*out] = dot_i8_vnni(query, [row(*one)], shift);
+    }
+}
+
+/// The two halves of a line, widened to 16 bits.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn widen(line: &LineI8) -> [__m512i; 2] {
+    let bytes = load_i8(line);
+    [
+        _mm512_cvtepi8_epi16(_mm512_castsi512_si256(bytes)),
+        _mm512_cvtepi8_epi16(_mm512_extracti64x4_epi64::<1>(bytes)),
+    ]
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn dot_i8_widening<const N: usize>(query: &[LineI8], rows: [&[LineI8]; N]) -> [i32; N] {
+    let rows = rows.map(|row| &row[..query.len()]);
+    let mut sums = [_mm512_setzero_si512(); N];
+    for (line, q) in query.iter().enumerate() {
+        let q = widen(q);
+        for n in 0..N {
+            let r = widen(&rows[n][line]);
+            sums[n] = _mm512_add_epi32(sums[n], _mm512_madd_epi16(q[0], r[0]));
+            sums[n] = _mm512_add_epi32(sums[n], _mm512_madd_epi16(q[1], r[1]));
+        }
+    }
+    let mut out = [0; N];
+    for n in 0..N {
+        out[n] = _mm512_reduce_add_epi32(sums[n]);
+    }
+    out
+}
+
+#[target_feature(enable = "avx512f,avx512bw")]
+fn scan_i8_widening(query: &[LineI8], block: &[LineI8], rows: &[u16], out: &mut [i32]) {
+    let row = |row: u16| row_of(block, row, query.len());
+    let (tiles, rest) = rows.as_chunks::<TILE>();
+    let (out_tiles, out_rest) = out.as_chunks_mut::<TILE>();
+    for (tile, out) in tiles.iter().zip(out_tiles) {
+        *out = dot_i8_widening(query, tile.map(row));
+    }
+    for (one, out) in rest.iter().zip(out_rest) {
+        [*out] = dot_i8_widening(query, [row(*one)]);
+    }
+}
+
+#[target_feature(enable = "avx512f")]
+fn read_f32(block: &[LineF32]) -> f32 {
+    let mut sums = [_mm512_setzero_ps(); TILE];
+    let (tiles, rest) = block.as_chunks::<TILE>();
+    for tile in tiles {
+        for n in 0..TILE {
+            sums[n] = _mm512_add_ps(sums[n], load_f32(&tile[n]));
+        }
+    }
+    for line in rest {
+        sums[0] = _mm512_add_ps(sums[0], load_f32(line));
+    }
+    let [a, b, c, d] = sums;
+    _mm512_reduce_add_ps(_mm512_add_ps(_mm512_add_ps(a, b), _mm512_add_ps(c, d)))
+}
+
+#[target_feature(enable = "avx512f")]
+fn read_i8(block: &[LineI8]) -> i64 {
+    let mut sums = [_mm512_setzero_si512(); TILE];
+    let (tiles, rest) = block.as_chunks::<TILE>();
+    for tile in tiles {
+        for n in 0..TILE {
+            sums[n] = _mm512_add_epi64(sums[n], load_i8(&tile[n]));
+        }
+    }
+    for line in rest {
+        sums[0] = _mm512_add_epi64(sums[0], load_i8(line));
+    }
+    let [a, b, c, d] = sums;
+    _mm512_reduce_add_epi64(_mm512_add_epi64(
+        _mm512_add_epi64(a, b),
+        _mm512_add_epi64(c, d),
+    ))
+}

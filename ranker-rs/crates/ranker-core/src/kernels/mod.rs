@@ -1,0 +1,184 @@
+//! Dot products over rows of a chunk, one implementation per instruction set, chosen at run time.
+//!
+//! Vectors are whole cache lines, padded with zeros, so that no kernel has a tail loop and every
+//! load is aligned. Invariants:
+//!
+//! - Int8 dot products are exact integers: every path gives the same bits. Values stay within
+//!   -127..=127 (see [`crate::quantise`](self)), which the AVX2 path relies on.
+//! - Within one path, a row's float32 dot product has the same bits wherever the row stands and
+//!   whichever rows are scored with it. Between paths it may differ in rounding (1e-6).
+//! - A [`Kernels`] exists only for instruction sets that this CPU has.
+
+use std::sync::OnceLock;
+
+use crate::error::{Error, Result};
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+#[cfg(target_arch = "aarch64")]
+mod neon;
+mod scalar;
+
+/// The environment variable that forces a path.
+pub const PATH_VARIABLE: &str = "PILLION_RANKER_SIMD";
+
+/// Every path's name, fastest first. A build has only those of its architecture.
+pub const PATH_NAMES: [&str; 5] = ["avx512vnni", "avx512", "avx2", "neon", "scalar"];
+
+/// Sixteen float32: one cache line.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[repr(C, align(64))]
+pub struct LineF32(pub [f32; 16]);
+
+/// Sixty-four int8: one cache line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C, align(64))]
+pub struct LineI8(pub [i8; 64]);
+
+impl LineF32 {
+    /// Sixteen zeros.
+    pub const ZERO: Self = Self([0.0; 16]);
+}
+
+impl LineI8 {
+    /// Sixty-four zeros.
+    pub const ZERO: Self = Self([0; 64]);
+}
+
+/// Cache lines that a vector of `dimension` float32 takes.
+#[must_use]
+pub const fn lines_f32(dimension: usize) -> usize {
+    dimension.div_ceil(16)
+}
+
+/// Cache lines that a vector of `dimension` int8 takes.
+#[must_use]
+pub const fn lines_i8(dimension: usize) -> usize {
+    dimension.div_ceil(64)
+}
+
+type ScanF32 = unsafe fn(&[LineF32], &[LineF32], &[u16], &mut [f32]);
+type ScanI8 = unsafe fn(&[LineI8], &[LineI8], &[u16], &mut [i32]);
+type ReadF32 = unsafe fn(&[LineF32]) -> f32;
+type ReadI8 = unsafe fn(&[LineI8]) -> i64;
+
+/// The functions of one instruction set. Get one with [`detect`] or [`named`].
+#[derive(Debug)]
+pub struct Kernels {
+    name: &'static str,
+    scan_f32: ScanF32,
+    scan_i8: ScanI8,
+    read_f32: ReadF32,
+    read_i8: ReadI8,
+}
+
+impl Kernels {
+    /// The path's name, one of [`PATH_NAMES`].
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// `out[i] = query . row rows[i]`, where `block` holds rows of `query.len()` lines each.
+    ///
+    /// # Panics
+    /// When `rows` and `out` differ in length or a row lies outside `block`.
+    pub fn scan_f32(&self, query: &[LineF32], block: &[LineF32], rows: &[u16], out: &mut [f32]) {
+        assert_eq!(rows.len(), out.len());
+        // SAFETY: this value exists only if the CPU has the path's features (see `available`);
+        // the function itself checks every index.
+        unsafe { (self.scan_f32)(query, block, rows, out) }
+    }
+
+    /// `out[i] = query . row rows[i]` in exact integers; values must be within -127..=127.
+    ///
+    /// # Panics
+    /// When `rows` and `out` differ in length or a row lies outside `block`.
+    pub fn scan_i8(&self, query: &[LineI8], block: &[LineI8], rows: &[u16], out: &mut [i32]) {
+        assert_eq!(rows.len(), out.len());
+        // SAFETY: as in `scan_f32`.
+        unsafe { (self.scan_i8)(query, block, rows, out) }
+    }
+
+    /// The sum of all values: a bare read of the same bytes, the floor that scans are held to.
+    #[must_use]
+    pub fn read_f32(&self, block: &[LineF32]) -> f32 {
+        // SAFETY: as in `scan_f32`.
+        unsafe { (self.read_f32)(block) }
+    }
+
+    /// The sum of all bytes taken as 64-bit words (wrapping): a bare read of the same bytes.
+    #[must_use]
+    pub fn read_i8(&self, block: &[LineI8]) -> i64 {
+        // SAFETY: as in `scan_f32`.
+        unsafe { (self.read_i8)(block) }
+    }
+}
+
+/// The paths that this CPU can run, fastest first; the last is always `scalar`.
+#[must_use]
+pub fn available() -> Vec<&'static Kernels> {
+    let mut found: Vec<&'static Kernels> = Vec::new();
+    #[cfg(target_arch = "x86_64")]
+    {
+        let wide = is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw");
+        if wide && is_x86_feature_detected!("avx512vnni") {
+            found.push(&avx512::KERNELS_VNNI);
+        }
+        if wide {
+            found.push(&avx512::KERNELS);
+        }
+        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+            found.push(&avx2::KERNELS);
+        }
+    }
+    #[cfg(target_arch = "aarch64")]
+    if std::arch::is_aarch64_feature_detected!("neon") {
+        found.push(&neon::KERNELS);
+    }
+    found.push(&scalar::KERNELS);
+    found
+}
+
+/// The path of that name.
+///
+/// # Errors
+/// [`Error::InvalidArgument`] when the name is unknown or this CPU can't run it.
+pub fn named(name: &str) -> Result<&'static Kernels> {
+    let available = available();
+    if let Some(kernels) = available.iter().find(|kernels| kernels.name == name) {
+        return Ok(kernels);
+    }
+    let runnable: Vec<&str> = available.iter().map(|kernels| kernels.name).collect();
+    let what = if PATH_NAMES.contains(&name) {
+        "this CPU can't run"
+    } else {
+        "unknown path"
+    };
+    Err(Error::argument(
+        PATH_VARIABLE,
+        format!("{what} {name:?}; allowed here: {}", runnable.join(", ")),
+    ))
+}
+
+/// The path of this process: what [`PATH_VARIABLE`] says, or the fastest. Decided once.
+///
+/// # Errors
+/// [`Error::InvalidArgument`] when the variable names a path that can't be run.
+pub fn detect() -> Result<&'static Kernels> {
+    static CHOSEN: OnceLock<Result<&'static Kernels>> = OnceLock::new();
+    CHOSEN
+        .get_or_init(|| match std::env::var_os(PATH_VARIABLE) {
+            Some(name) => named(&name.to_string_lossy()),
+            None => Ok(available()[0]),
+        })
+        .clone()
+}
+
+/// The lines of one row of a block.
+#[inline]
+fn row_of<L>(block: &[L], row: u16, lines: usize) -> &[L] {
+    &block[usize::from(row) * lines..][..lines]
+}

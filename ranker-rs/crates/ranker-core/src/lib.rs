@@ -1,0 +1,55 @@
+//! Pillion's ranker: one pass over a partition's columns and vectors that filters, scores and
+//! keeps the exact top k.
+//!
+//! A [`Table`] holds one partition: the columns that filters read, an int8 copy of each vector
+//! for a cheap first look, and the float32 vector that decides. A search prunes with int8 and a
+//! proven error bound, so that what it returns is what a float32 scan of everything would.
+//!
+//! What was given up: there is no approximate index here (the caller may propose candidates and
+//! have them scored with [`Table::score`]), one search uses one core, rows live in memory only,
+//! and text relevance is someone else's work. The crate knows nothing of Python.
+//!
+//! `unsafe` is confined to [`kernels`]: loads of whole cache lines and calls of functions that
+//! want a CPU feature.
+
+#![deny(unsafe_code)]
+
+mod batch;
+mod chunk;
+mod error;
+mod filter;
+#[allow(unsafe_code)] // SIMD loads and feature-gated calls; each states why it is sound.
+pub mod kernels;
+pub mod limits;
+mod profile;
+mod quantise;
+mod search;
+mod store;
+mod table;
+mod top;
+
+pub use batch::RowBatch;
+pub use error::{Error, Result};
+pub use filter::{Filter, FilterSpec};
+pub use profile::{Profile, ProfileSpec, RecencyAnchor};
+pub use search::{Hit, Hits};
+pub use table::{SearchRequest, Table};
+
+/// A memory's identity: the sixteen bytes of its UUID, compared as bytes.
+pub type Id = [u8; 16];
+
+/// Flag bits of a row.
+pub mod flags {
+    /// Kept by decay sweeps whatever its vitality.
+    pub const PINNED: u16 = 1;
+    /// Closed without a successor.
+    pub const RETRACTED: u16 = 2;
+    /// Taken out of recall.
+    pub const EXPIRED: u16 = 4;
+    /// Folded into another memory; its score is multiplied by the profile's factor.
+    pub const CONSOLIDATED: u16 = 8;
+    /// The row is a raw source and not a memory.
+    pub const EPISODE: u16 = 16;
+    /// Every bit that has a meaning.
+    pub const ALL: u16 = PINNED | RETRACTED | EXPIRED | CONSOLIDATED | EPISODE;
+}

@@ -1,0 +1,30 @@
+//! Every limit of the ranker, with its reason.
+
+/// Vector length. Larger embeddings exist, but none that a local memory gains from; it also
+/// keeps an int8 dot product (4,096 x 127 x 127) far inside an `i32`.
+pub const DIMENSION_MAX: usize = 4096;
+
+/// Results of one search: an answer is read by a model, which never wants more.
+pub const RESULTS_MAX: usize = 1000;
+
+/// Rows of one chunk: 6 MiB of float32 at 384 dimensions, so growth never copies more than its
+/// own columns, and row numbers inside a chunk fit a `u16`.
+pub const CHUNK_ROWS: usize = 4096;
+
+/// Values in one set of a filter (subjects, labels, ...): 512 KiB, more than any sane request.
+pub const FILTER_VALUES_MAX: usize = 65_536;
+
+/// Labels of one row: they are checked one by one.
+pub const ROW_LABELS_MAX: usize = 256;
+
+/// Kinds are numbered from 1; 0 marks a free slot.
+pub const KIND_MAX: u8 = 5;
+
+/// Statuses are numbered from 1.
+pub const STATUS_MAX: u8 = 3;
+
+/// The slot number that means "absent"; no row ever has it.
+pub const SLOT_ABSENT: u32 = u32::MAX;
+
+/// The time that means "open" (`valid_to`) or "never" (`expires`).
+pub const TIME_OPEN: i64 = i64::MAX;

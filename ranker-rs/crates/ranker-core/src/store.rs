@@ -1,0 +1,160 @@
+//! Where rows live: chunks, the index from id to slot, and the slots that are free.
+//!
+//! Invariants:
+//! - a slot is `chunk number * CHUNK_ROWS + row` and doesn't change while its row lives;
+//! - every chunk but the last is full;
+//! - `index` holds exactly the live slots, `free` exactly the others, last freed last.
+
+use std::hash::{BuildHasher, RandomState};
+
+use hashbrown::HashTable;
+
+use crate::Id;
+use crate::batch::RowBatch;
+use crate::chunk::Chunk;
+use crate::error::{Error, Result};
+use crate::limits::{CHUNK_ROWS, SLOT_ABSENT};
+
+#[derive(Debug)]
+pub(crate) struct Store {
+    dimension: usize,
+    pub chunks: Vec<Chunk>,
+    /// Holds slots only; ids are compared in the columns, which saves 16 bytes a row.
+    index: HashTable<u32>,
+    /// Keyed at random: ids may come from a client that wants them to collide.
+    hasher: RandomState,
+    free: Vec<u32>,
+}
+
+/// The chunk and row of a slot.
+#[inline]
+pub(crate) fn place(slot: u32) -> (usize, usize) {
+    (slot as usize / CHUNK_ROWS, slot as usize % CHUNK_ROWS)
+}
+
+impl Store {
+    pub fn new(dimension: usize) -> Self {
+        Self {
+            dimension,
+            chunks: Vec::new(),
+            index: HashTable::new(),
+            hasher: RandomState::new(),
+            free: Vec::new(),
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.index.len()
+    }
+
+    /// The chunk and row of a slot, where a row lives there.
+    pub fn live(&self, slot: u32) -> Option<(&Chunk, usize)> {
+        let (chunk, row) = place(slot);
+        let chunk = self.chunks.get(chunk)?;
+        (row < chunk.len() && chunk.is_live(row)).then_some((chunk, row))
+    }
+
+    pub fn slot_of(&self, id: &Id) -> Option<u32> {
+        self.index
+            .find(self.hasher.hash_one(id), |slot| {
+                *id_at(&self.chunks, *slot) == *id
+            })
+            .copied()
+    }
+
+    /// Writes every row of a checked batch and returns their slots.
+    pub fn upsert(&mut self, batch: &RowBatch<'_>) -> Result<Vec<u32>> {
+        self.reserve(batch.len())?;
+        Ok((0..batch.len())
+            .map(|from| {
+                let id = &batch.ids[from];
+                let slot = self.slot_of(id).unwrap_or_else(|| self.take_slot(id));
+                let (chunk, row) = place(slot);
+                self.chunks[chunk].write(row, batch, from);
+                slot
+            })
+            .collect())
+    }
+
+    /// Refuses before anything is changed if the slot numbers could run out.
+    fn reserve(&mut self, rows: usize) -> Result<()> {
+        let used = self.chunks.len().saturating_sub(1) * CHUNK_ROWS
+            + self.chunks.last().map_or(0, Chunk::len);
+        let fresh = rows.saturating_sub(self.free.len());
+        if used + fresh > SLOT_ABSENT as usize {
+            return Err(Error::Full);
+        }
+        let Self {
+            index,
+            hasher,
+            chunks,
+            ..
+        } = self;
+        index.reserve(rows, |slot| hasher.hash_one(id_at(chunks, *slot)));
+        Ok(())
+    }
+
+    /// A slot for a new id, entered in the index.
+    fn take_slot(&mut self, id: &Id) -> u32 {
+        let slot = self.free.pop().unwrap_or_else(|| {
+            if self.chunks.last().is_none_or(Chunk::is_full) {
+                self.chunks.push(Chunk::new(self.dimension));
+            }
+            let chunk = self.chunks.len() - 1;
+            (chunk * CHUNK_ROWS + self.chunks[chunk].push_free()) as u32
+        });
+        let (chunk, row) = place(slot);
+        self.chunks[chunk].id[row] = *id;
+        let Self {
+            index,
+            hasher,
+            chunks,
+            ..
+        } = self;
+        index.insert_unique(hasher.hash_one(id), slot, |slot| {
+            hasher.hash_one(id_at(chunks, *slot))
+        });
+        slot
+    }
+
+    /// Removes a row and erases its bytes. Returns whether it was there.
+    pub fn remove(&mut self, id: &Id) -> bool {
+        let Self {
+            index,
+            hasher,
+            chunks,
+            ..
+        } = self;
+        let Ok(entry) = index.find_entry(hasher.hash_one(id), |slot| *id_at(chunks, *slot) == *id)
+        else {
+            return false;
+        };
+        let (slot, _) = entry.remove();
+        let (chunk, row) = place(slot);
+        self.chunks[chunk].erase(row);
+        self.free.push(slot);
+        true
+    }
+
+    /// Erases everything, and gives the memory back.
+    pub fn clear(&mut self) {
+        for chunk in &mut self.chunks {
+            for row in 0..chunk.len() {
+                chunk.erase(row);
+            }
+            // Without this the compiler may drop writes to memory that is freed next.
+            std::hint::black_box(&*chunk);
+        }
+        *self = Self::new(self.dimension);
+    }
+
+    pub fn memory_bytes(&self) -> usize {
+        let chunks: usize = self.chunks.iter().map(Chunk::memory_bytes).sum();
+        chunks + self.index.allocation_size() + self.free.capacity() * size_of::<u32>()
+    }
+}
+
+fn id_at(chunks: &[Chunk], slot: u32) -> &Id {
+    let (chunk, row) = place(slot);
+    &chunks[chunk].id[row]
+}

@@ -1,0 +1,160 @@
+//! Keeping the best k of a stream.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+
+use crate::search::Hit;
+
+/// A hit in the total order of results: higher score first, then smaller id. "Greater" is worse,
+/// so the heap's top is the one to give up.
+struct Ranked(Hit);
+
+impl Ord for Ranked {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let by_score = other.0.score.total_cmp(&self.0.score);
+        by_score.then_with(|| self.0.id.cmp(&other.0.id))
+    }
+}
+
+impl PartialOrd for Ranked {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Ranked {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Ranked {}
+
+/// The best k hits seen so far.
+pub(crate) struct TopHits {
+    k: usize,
+    heap: BinaryHeap<Ranked>,
+}
+
+impl TopHits {
+    pub fn new(k: usize) -> Self {
+        Self {
+            k,
+            heap: BinaryHeap::with_capacity(k + 1),
+        }
+    }
+
+    /// Below this score nothing can enter any more.
+    #[inline]
+    pub fn threshold(&self) -> f32 {
+        match self.heap.peek() {
+            Some(worst) if self.heap.len() == self.k => worst.0.score,
+            _ => f32::NEG_INFINITY,
+        }
+    }
+
+    pub fn push(&mut self, hit: Hit) {
+        let hit = Ranked(hit);
+        if self.heap.len() < self.k {
+            self.heap.push(hit);
+        } else if let Some(mut worst) = self.heap.peek_mut()
+            && hit < *worst
+        {
+            *worst = hit;
+        }
+    }
+
+    /// Best first.
+    pub fn into_hits(self) -> Vec<Hit> {
+        let ranked = self.heap.into_sorted_vec();
+        ranked.into_iter().map(|Ranked(hit)| hit).collect()
+    }
+}
+
+/// The k-th largest of the scores seen so far.
+pub(crate) struct KthScore {
+    k: usize,
+    heap: BinaryHeap<Negated>,
+}
+
+#[derive(PartialEq)]
+struct Negated(f32);
+
+impl Eq for Negated {}
+
+impl Ord for Negated {
+    fn cmp(&self, other: &Self) -> Ordering {
+        other.0.total_cmp(&self.0)
+    }
+}
+
+impl PartialOrd for Negated {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl KthScore {
+    pub fn new(k: usize) -> Self {
+        Self {
+            k,
+            heap: BinaryHeap::with_capacity(k + 1),
+        }
+    }
+
+    /// The k-th largest score; minus infinity before there are k.
+    #[inline]
+    pub fn value(&self) -> f32 {
+        match self.heap.peek() {
+            Some(least) if self.heap.len() == self.k => least.0,
+            _ => f32::NEG_INFINITY,
+        }
+    }
+
+    #[inline]
+    pub fn push(&mut self, score: f32) {
+        if self.heap.len() < self.k {
+            self.heap.push(Negated(score));
+        } else if score > self.value()
+            && let Some(mut least) = self.heap.peek_mut()
+        {
+            *least = Negated(score);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn hits() -> impl Strategy<Value = Vec<Hit>> {
+        // Few distinct scores and ids, so that ties are common.
+        let hit = (0_u8..4, any::<u8>()).prop_map(|(score, id)| {
+            let mut hit = Hit::default();
+            hit.score = f32::from(score) / 3.0;
+            hit.id[15] = id;
+            hit
+        });
+        prop::collection::vec(hit, 0..60)
+    }
+
+    proptest! {
+        #[test]
+        fn the_best_k_are_those_of_a_full_sort(hits in hits(), k in 1_usize..20) {
+            let mut top = TopHits::new(k);
+            let mut kth = KthScore::new(k);
+            for hit in &hits {
+                top.push(*hit);
+                kth.push(hit.score);
+            }
+            prop_assert_eq!(top.threshold(), kth.value());
+            let mut sorted = hits;
+            sorted.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.id.cmp(&b.id)));
+            let expected = sorted.get(k - 1).map_or(f32::NEG_INFINITY, |hit| hit.score);
+            prop_assert_eq!(kth.value(), expected);
+            sorted.truncate(k);
+            prop_assert_eq!(top.into_hits(), sorted);
+        }
+    }
+}

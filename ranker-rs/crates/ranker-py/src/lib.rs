@@ -1,0 +1,42 @@
+//! The Python face of `ranker-core`: conversions only. Arrays are borrowed, the GIL is released
+//! while the core works, and every refusal goes through [`arguments::Refusal`].
+
+mod arguments;
+mod policy;
+mod table;
+
+/// `pillion_ranker._native`
+#[pyo3::pymodule]
+mod _native {
+    use pyo3::prelude::*;
+    use ranker_core::{flags, kernels, limits};
+
+    #[pymodule_export]
+    use crate::policy::{Filter, Profile};
+    #[pymodule_export]
+    use crate::table::{Hits, Table};
+
+    /// The name of the instruction set that this process computes with.
+    #[pyfunction]
+    fn cpu_path() -> PyResult<&'static str> {
+        Ok(kernels::detect()
+            .map_err(crate::arguments::Refusal::from)?
+            .name())
+    }
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("FLAG_PINNED", flags::PINNED)?;
+        module.add("FLAG_RETRACTED", flags::RETRACTED)?;
+        module.add("FLAG_EXPIRED", flags::EXPIRED)?;
+        module.add("FLAG_CONSOLIDATED", flags::CONSOLIDATED)?;
+        module.add("FLAG_EPISODE", flags::EPISODE)?;
+        module.add("DIMENSION_MAX", limits::DIMENSION_MAX)?;
+        module.add("RESULTS_MAX", limits::RESULTS_MAX)?;
+        module.add("FILTER_VALUES_MAX", limits::FILTER_VALUES_MAX)?;
+        module.add("ROW_LABELS_MAX", limits::ROW_LABELS_MAX)?;
+        module.add("SLOT_ABSENT", limits::SLOT_ABSENT)?;
+        module.add("TIME_OPEN", limits::TIME_OPEN)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,361 @@
+//! `Table` and `Hits`.
+
+use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
+use pyo3::prelude::*;
+use ranker_core::{Id, RowBatch, SearchRequest};
+
+use crate::arguments::{Refusal, flat, id_array, ids, refuse, vectors};
+use crate::policy::{Filter, Profile};
+
+/// Results, best first, column by column, and what was done to find them.
+#[pyclass(frozen, module = "pillion_ranker")]
+pub struct Hits {
+    #[pyo3(get)]
+    ids: Py<PyArray2<u8>>,
+    #[pyo3(get)]
+    slots: Py<PyArray1<u32>>,
+    #[pyo3(get)]
+    scores: Py<PyArray1<f32>>,
+    #[pyo3(get)]
+    relevance: Py<PyArray1<f32>>,
+    #[pyo3(get)]
+    recency: Py<PyArray1<f32>>,
+    #[pyo3(get)]
+    importance: Py<PyArray1<f32>>,
+    #[pyo3(get)]
+    cosine: Py<PyArray1<f32>>,
+    #[pyo3(get)]
+    admitted: usize,
+    #[pyo3(get)]
+    scanned: usize,
+    #[pyo3(get)]
+    rescored: usize,
+    count: usize,
+}
+
+impl Hits {
+    fn new(py: Python<'_>, found: &ranker_core::Hits) -> PyResult<Self> {
+        let hits = &found.hits;
+        let ids: Vec<Id> = hits.iter().map(|hit| hit.id).collect();
+        let column = |value: fn(&ranker_core::Hit) -> f32| {
+            PyArray1::from_iter(py, hits.iter().map(value)).unbind()
+        };
+        Ok(Self {
+            ids: id_array(py, &ids)?,
+            slots: PyArray1::from_iter(py, hits.iter().map(|hit| hit.slot)).unbind(),
+            scores: column(|hit| hit.score),
+            relevance: column(|hit| hit.relevance),
+            recency: column(|hit| hit.recency),
+            importance: column(|hit| hit.importance),
+            cosine: column(|hit| hit.cosine),
+            admitted: found.admitted,
+            scanned: found.scanned,
+            rescored: found.rescored,
+            count: hits.len(),
+        })
+    }
+}
+
+#[pymethods]
+impl Hits {
+    fn __len__(&self) -> usize {
+        self.count
+    }
+
+    fn __repr__(&self) -> String {
+        format!(
+            "<Hits {} of {} admitted of {} scanned>",
+            self.count, self.admitted, self.scanned
+        )
+    }
+}
+
+/// One partition's rows: columns, int8 vectors, float32 vectors. Safe to share between threads.
+#[pyclass(frozen, module = "pillion_ranker")]
+pub struct Table(ranker_core::Table);
+
+#[pymethods]
+impl Table {
+    #[new]
+    fn new(dimension: usize) -> Result<Self, Refusal> {
+        Ok(Self(ranker_core::Table::new(dimension)?))
+    }
+
+    #[getter]
+    fn dimension(&self) -> usize {
+        self.0.dimension()
+    }
+
+    fn __len__(&self, py: Python<'_>) -> Result<usize, Refusal> {
+        Ok(py.detach(|| self.0.len())?)
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> Result<String, Refusal> {
+        let (rows, dimension) = (self.__len__(py)?, self.0.dimension());
+        Ok(format!("<Table of {rows} rows, dimension {dimension}>"))
+    }
+
+    #[pyo3(signature = (
+        *, ids, created, last_used, valid_from, valid_to, recorded, expires, importance,
+        confidence, kind, status, flags, subject, context, attribute, label_offsets, label_hashes,
+        has_vector, vectors,
+    ))]
+    // One argument per column, all by keyword.
+    #[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)]
+    fn upsert(
+        &self,
+        py: Python<'_>,
+        ids: PyReadonlyArray2<'_, u8>,
+        created: PyReadonlyArray1<'_, i64>,
+        last_used: PyReadonlyArray1<'_, i64>,
+        valid_from: PyReadonlyArray1<'_, i64>,
+        valid_to: PyReadonlyArray1<'_, i64>,
+        recorded: PyReadonlyArray1<'_, i64>,
+        expires: PyReadonlyArray1<'_, i64>,
+        importance: PyReadonlyArray1<'_, f32>,
+        confidence: PyReadonlyArray1<'_, f32>,
+        kind: PyReadonlyArray1<'_, u8>,
+        status: PyReadonlyArray1<'_, u8>,
+        flags: PyReadonlyArray1<'_, u16>,
+        subject: PyReadonlyArray1<'_, u64>,
+        context: PyReadonlyArray1<'_, u64>,
+        attribute: PyReadonlyArray1<'_, u64>,
+        label_offsets: PyReadonlyArray1<'_, u32>,
+        label_hashes: PyReadonlyArray1<'_, u64>,
+        has_vector: PyReadonlyArray1<'_, bool>,
+        vectors: PyReadonlyArray2<'_, f32>,
+    ) -> PyResult<Py<PyArray1<u32>>> {
+        let batch = RowBatch {
+            ids: self::ids("ids", &ids)?,
+            created: flat("created", &created)?,
+            last_used: flat("last_used", &last_used)?,
+            valid_from: flat("valid_from", &valid_from)?,
+            valid_to: flat("valid_to", &valid_to)?,
+            recorded: flat("recorded", &recorded)?,
+            expires: flat("expires", &expires)?,
+            importance: flat("importance", &importance)?,
+            confidence: flat("confidence", &confidence)?,
+            kind: flat("kind", &kind)?,
+            status: flat("status", &status)?,
+            flags: flat("flags", &flags)?,
+            subject: flat("subject", &subject)?,
+            context: flat("context", &context)?,
+            attribute: flat("attribute", &attribute)?,
+            label_offsets: flat("label_offsets", &label_offsets)?,
+            label_hashes: flat("label_hashes", &label_hashes)?,
+            has_vector: flat("has_vector", &has_vector)?,
+            vectors: self::vectors(&vectors, self.0.dimension())?,
+        };
+        let slots = py.detach(|| self.0.upsert(&batch)).map_err(Refusal::from)?;
+        Ok(PyArray1::from_vec(py, slots).unbind())
+    }
+
+    // PyO3 hands arrays over by value: they are counted references.
+    #[allow(clippy::needless_pass_by_value)]
+    fn set_vectors(
+        &self,
+        py: Python<'_>,
+        ids: PyReadonlyArray2<'_, u8>,
+        vectors: PyReadonlyArray2<'_, f32>,
+    ) -> Result<usize, Refusal> {
+        let ids = self::ids("ids", &ids)?;
+        let vectors = self::vectors(&vectors, self.0.dimension())?;
+        Ok(py.detach(|| self.0.set_vectors(ids, vectors))?)
+    }
+
+    #[allow(clippy::needless_pass_by_value)] // as in set_vectors
+    fn remove(&self, py: Python<'_>, ids: PyReadonlyArray2<'_, u8>) -> Result<usize, Refusal> {
+        let ids = self::ids("ids", &ids)?;
+        Ok(py.detach(|| self.0.remove(ids))?)
+    }
+
+    #[allow(clippy::needless_pass_by_value)] // as in set_vectors
+    fn touch(
+        &self,
+        py: Python<'_>,
+        ids: PyReadonlyArray2<'_, u8>,
+        last_used: PyReadonlyArray1<'_, i64>,
+    ) -> Result<usize, Refusal> {
+        let ids = self::ids("ids", &ids)?;
+        let last_used = flat("last_used", &last_used)?;
+        Ok(py.detach(|| self.0.touch(ids, last_used))?)
+    }
+
+    fn contains(&self, py: Python<'_>, id: &[u8]) -> Result<bool, Refusal> {
+        let id: Id = id
+            .try_into()
+            .map_err(|_| refuse("id", "an id has 16 bytes"))?;
+        let slots = py.detach(|| self.0.slots(&[id]))?;
+        Ok(slots[0] != ranker_core::limits::SLOT_ABSENT)
+    }
+
+    #[allow(clippy::needless_pass_by_value)] // as in set_vectors
+    fn slots(&self, py: Python<'_>, ids: PyReadonlyArray2<'_, u8>) -> PyResult<Py<PyArray1<u32>>> {
+        let ids = self::ids("ids", &ids)?;
+        let slots = py.detach(|| self.0.slots(ids)).map_err(Refusal::from)?;
+        Ok(PyArray1::from_vec(py, slots).unbind())
+    }
+
+    #[allow(clippy::needless_pass_by_value)] // as in set_vectors
+    fn ids_of(
+        &self,
+        py: Python<'_>,
+        slots: PyReadonlyArray1<'_, u32>,
+    ) -> PyResult<Py<PyArray2<u8>>> {
+        let slots = flat("slots", &slots)?;
+        let ids = py.detach(|| self.0.ids_of(slots)).map_err(Refusal::from)?;
+        id_array(py, &ids)
+    }
+
+    #[allow(clippy::needless_pass_by_value)] // as in set_vectors
+    fn vectors_of(
+        &self,
+        py: Python<'_>,
+        slots: PyReadonlyArray1<'_, u32>,
+    ) -> PyResult<Py<PyArray2<f32>>> {
+        let slots = flat("slots", &slots)?;
+        let values = py
+            .detach(|| self.0.vectors_of(slots))
+            .map_err(Refusal::from)?;
+        let shape = [slots.len(), self.0.dimension()];
+        Ok(PyArray1::from_vec(py, values).reshape(shape)?.unbind())
+    }
+
+    fn live_slots(&self, py: Python<'_>) -> PyResult<Py<PyArray1<u32>>> {
+        let slots = py.detach(|| self.0.live_slots()).map_err(Refusal::from)?;
+        Ok(PyArray1::from_vec(py, slots).unbind())
+    }
+
+    fn memory_bytes(&self, py: Python<'_>) -> Result<usize, Refusal> {
+        Ok(py.detach(|| self.0.memory_bytes())?)
+    }
+
+    fn clear(&self, py: Python<'_>) -> Result<(), Refusal> {
+        Ok(py.detach(|| self.0.clear())?)
+    }
+
+    #[pyo3(signature = (*, query, now, profile, filter, k, exact_float = false))]
+    // One argument per part of the request, all by keyword.
+    #[allow(clippy::too_many_arguments)]
+    fn search(
+        &self,
+        py: Python<'_>,
+        query: Option<PyReadonlyArray1<'_, f32>>,
+        now: i64,
+        profile: &Bound<'_, Profile>,
+        filter: &Bound<'_, Filter>,
+        k: usize,
+        exact_float: bool,
+    ) -> PyResult<Hits> {
+        let request = SearchRequest {
+            query: query
+                .as_ref()
+                .map(|query| flat("query", query))
+                .transpose()?,
+            now,
+            profile: &profile.get().0,
+            filter: &filter.get().0,
+            k,
+        };
+        let hits = py
+            .detach(|| self.0.search(&request, exact_float))
+            .map_err(Refusal::from)?;
+        Hits::new(py, &hits)
+    }
+
+    #[pyo3(signature = (*, query, now, profile, filter, slots, k))]
+    // One argument per part of the request, all by keyword.
+    #[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)]
+    fn score(
+        &self,
+        py: Python<'_>,
+        query: Option<PyReadonlyArray1<'_, f32>>,
+        now: i64,
+        profile: &Bound<'_, Profile>,
+        filter: &Bound<'_, Filter>,
+        slots: PyReadonlyArray1<'_, u32>,
+        k: usize,
+    ) -> PyResult<Hits> {
+        let slots = flat("slots", &slots)?;
+        let request = SearchRequest {
+            query: query
+                .as_ref()
+                .map(|query| flat("query", query))
+                .transpose()?,
+            now,
+            profile: &profile.get().0,
+            filter: &filter.get().0,
+            k,
+        };
+        let hits = py
+            .detach(|| self.0.score(&request, slots))
+            .map_err(Refusal::from)?;
+        Hits::new(py, &hits)
+    }
+
+    /// `now` names the search that the count stands beside. No predicate reads it: a filter
+    /// carries its own instants.
+    #[pyo3(signature = (filter, now = None))]
+    fn count(
+        &self,
+        py: Python<'_>,
+        filter: &Bound<'_, Filter>,
+        now: Option<i64>,
+    ) -> Result<usize, Refusal> {
+        let _ = now;
+        let filter = &filter.get().0;
+        Ok(py.detach(|| self.0.count(filter))?)
+    }
+
+    #[pyo3(signature = (*, now, profile, filter, below))]
+    #[allow(clippy::needless_pass_by_value)] // as in set_vectors
+    fn vitality(
+        &self,
+        py: Python<'_>,
+        now: i64,
+        profile: &Bound<'_, Profile>,
+        filter: &Bound<'_, Filter>,
+        below: PyReadonlyArray1<'_, f32>,
+    ) -> PyResult<Py<PyArray2<u8>>> {
+        let below = flat("below", &below)?
+            .try_into()
+            .map_err(|_| refuse("below", "one threshold per kind: six values"))?;
+        let (profile, filter) = (&profile.get().0, &filter.get().0);
+        let ids = py
+            .detach(|| self.0.vitality(now, profile, filter, below))
+            .map_err(Refusal::from)?;
+        id_array(py, &ids)
+    }
+
+    /// The best dot product of a bare float32 scan of every slot.
+    #[allow(clippy::needless_pass_by_value)] // as in set_vectors
+    fn bench_scan_f32(
+        &self,
+        py: Python<'_>,
+        query: PyReadonlyArray1<'_, f32>,
+    ) -> Result<f32, Refusal> {
+        let query = flat("query", &query)?;
+        Ok(py.detach(|| self.0.bench_scan_f32(query))?)
+    }
+
+    /// The best dot product of a bare int8 scan of every slot.
+    #[allow(clippy::needless_pass_by_value)] // as in set_vectors
+    fn bench_scan_i8(
+        &self,
+        py: Python<'_>,
+        query: PyReadonlyArray1<'_, f32>,
+    ) -> Result<i32, Refusal> {
+        let query = flat("query", &query)?;
+        Ok(py.detach(|| self.0.bench_scan_i8(query))?)
+    }
+
+    /// The sum of a bare read of every float32 vector.
+    fn bench_read_f32(&self, py: Python<'_>) -> Result<f32, Refusal> {
+        Ok(py.detach(|| self.0.bench_read_f32())?)
+    }
+
+    /// The sum of a bare read of every int8 vector.
+    fn bench_read_i8(&self, py: Python<'_>) -> Result<i64, Refusal> {
+        Ok(py.detach(|| self.0.bench_read_i8())?)
+    }
+}

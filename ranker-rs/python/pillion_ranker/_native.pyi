@@ -1,0 +1,373 @@
+"""What the compiled module offers. `tests/differential/test_ranker_stub.py` holds it to this."""
+
+from collections.abc import Sequence
+from typing import Final, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+FLAG_PINNED: Final[int]
+FLAG_RETRACTED: Final[int]
+FLAG_EXPIRED: Final[int]
+FLAG_CONSOLIDATED: Final[int]
+FLAG_EPISODE: Final[int]
+DIMENSION_MAX: Final[int]
+RESULTS_MAX: Final[int]
+FILTER_VALUES_MAX: Final[int]
+ROW_LABELS_MAX: Final[int]
+SLOT_ABSENT: Final[int]
+TIME_OPEN: Final[int]
+
+def cpu_path() -> str:
+    """Return the instruction set in use: avx512vnni, avx512, avx2, neon or scalar.
+
+    It is the fastest that the CPU has, or what PILLION_RANKER_SIMD names.
+
+    Raises:
+        ValueError: that variable names a path that is unknown or that this CPU can't run.
+    """
+
+@final
+class Profile:
+    """How results are ranked. Immutable.
+
+    Formulas and their evaluation order are in `pillion_ranker.reference`.
+
+    Args:
+        w_relevance: weight >= 0.
+        w_recency: weight >= 0.
+        w_importance: weight >= 0. The sum of the three must be positive.
+        half_life: six half-lives in microseconds, by kind; index 0 is unused, `inf` means no
+            decay. Default: episodic and session 30 days, semantic 365 days, others none.
+        recency_anchor: recency counts from 0 = valid_from, 1 = max(valid_from, last_used).
+        relevance_floor: in [-1, 1), the cosine that unrelated texts have under the embedder.
+        consolidated_factor: 0..1, multiplies the score of rows with FLAG_CONSOLIDATED.
+
+    Raises:
+        ValueError: an argument is out of range; the message names it.
+    """
+
+    def __new__(
+        cls,
+        *,
+        w_relevance: float = 0.60,
+        w_recency: float = 0.25,
+        w_importance: float = 0.15,
+        half_life: Sequence[float] | NDArray[np.float64] | None = None,
+        recency_anchor: int = 0,
+        relevance_floor: float = 0.0,
+        consolidated_factor: float = 0.5,
+    ) -> Profile: ...
+    @property
+    def w_relevance(self) -> float: ...
+    @property
+    def w_recency(self) -> float: ...
+    @property
+    def w_importance(self) -> float: ...
+    @property
+    def half_life(self) -> list[float]: ...
+    @property
+    def recency_anchor(self) -> int: ...
+    @property
+    def relevance_floor(self) -> float: ...
+    @property
+    def consolidated_factor(self) -> float: ...
+
+@final
+class Filter:
+    """What may be a result. Immutable. Empty sets, zero masks and None admit everything.
+
+    Args:
+        kinds: mask, bit n for kind n (see `pillion_ranker.mask_of`).
+        statuses: mask, bit n for status n. Default: STATED and CONFIRMED.
+        subjects: the row's subject must be one of these; likewise contexts, attributes.
+        contexts: see subjects.
+        attributes: see subjects.
+        labels_all: labels that the row must all have.
+        labels_any: labels of which it must have one.
+        labels_none: labels of which it must have none.
+        valid_at: `valid_from <= t < valid_to`.
+        recorded_at: `recorded <= t`.
+        created_from: `created >= t`.
+        created_to: `created < t`.
+        min_importance: 0..1.
+        min_confidence: 0..1.
+        include_flags: flags that the row must all have.
+        exclude_flags: flags of which it must have none. Default: RETRACTED and EXPIRED.
+        not_expired_at: `expires > t`.
+        min_score: 0..1, on the final score. Bounds results; doesn't count as admission.
+        min_relevance: 0..1. Bounds results; doesn't count as admission.
+
+    Raises:
+        ValueError: unknown bits, a flag both included and excluded, a least value outside 0..1,
+            or more than FILTER_VALUES_MAX values in a set; the message names the argument.
+    """
+
+    def __new__(
+        cls,
+        *,
+        kinds: int = 0,
+        statuses: int = 0b1100,
+        subjects: Sequence[int] | NDArray[np.uint64] = ...,
+        contexts: Sequence[int] | NDArray[np.uint64] = ...,
+        attributes: Sequence[int] | NDArray[np.uint64] = ...,
+        labels_all: Sequence[int] | NDArray[np.uint64] = ...,
+        labels_any: Sequence[int] | NDArray[np.uint64] = ...,
+        labels_none: Sequence[int] | NDArray[np.uint64] = ...,
+        valid_at: int | None = None,
+        recorded_at: int | None = None,
+        created_from: int | None = None,
+        created_to: int | None = None,
+        min_importance: float = 0.0,
+        min_confidence: float = 0.0,
+        include_flags: int = 0,
+        exclude_flags: int = 0b110,
+        not_expired_at: int | None = None,
+        min_score: float = 0.0,
+        min_relevance: float = 0.0,
+    ) -> Filter: ...
+    @property
+    def kinds(self) -> int: ...
+    @property
+    def statuses(self) -> int: ...
+    @property
+    def subjects(self) -> list[int]: ...
+    @property
+    def contexts(self) -> list[int]: ...
+    @property
+    def attributes(self) -> list[int]: ...
+    @property
+    def labels_all(self) -> list[int]: ...
+    @property
+    def labels_any(self) -> list[int]: ...
+    @property
+    def labels_none(self) -> list[int]: ...
+    @property
+    def valid_at(self) -> int | None: ...
+    @property
+    def recorded_at(self) -> int | None: ...
+    @property
+    def created_from(self) -> int | None: ...
+    @property
+    def created_to(self) -> int | None: ...
+    @property
+    def min_importance(self) -> float: ...
+    @property
+    def min_confidence(self) -> float: ...
+    @property
+    def include_flags(self) -> int: ...
+    @property
+    def exclude_flags(self) -> int: ...
+    @property
+    def not_expired_at(self) -> int | None: ...
+    @property
+    def min_score(self) -> float: ...
+    @property
+    def min_relevance(self) -> float: ...
+
+@final
+class Hits:
+    """Results, best first: score descending, then id bytes ascending. All arrays have n rows."""
+
+    @property
+    def ids(self) -> NDArray[np.uint8]:
+        """(n, 16)."""
+    @property
+    def slots(self) -> NDArray[np.uint32]:
+        """Slots at the time of the search."""
+    @property
+    def scores(self) -> NDArray[np.float32]:
+        """Final scores, 0..1."""
+    @property
+    def relevance(self) -> NDArray[np.float32]:
+        """0..1; 0 without a query or a vector."""
+    @property
+    def recency(self) -> NDArray[np.float32]:
+        """0..1."""
+    @property
+    def importance(self) -> NDArray[np.float32]:
+        """0..1."""
+    @property
+    def cosine(self) -> NDArray[np.float32]:
+        """-1..1; 0 without a query or a vector."""
+    @property
+    def admitted(self) -> int:
+        """Rows that the filter admitted."""
+    @property
+    def scanned(self) -> int:
+        """Live rows that were looked at."""
+    @property
+    def rescored(self) -> int:
+        """Rows that were scored with float32."""
+    def __len__(self) -> int: ...
+
+@final
+class Table:
+    """One partition's rows. Thread-safe: searches run side by side, a change runs alone.
+
+    Times are microseconds since the Unix epoch. Arrays must be C-contiguous and of the dtype
+    given, and must not be changed by another thread during the call. Every change is applied as a
+    whole or, when it raises, not at all.
+
+    Args:
+        dimension: length of vectors, 1..DIMENSION_MAX.
+
+    Raises:
+        ValueError: another dimension, or PILLION_RANKER_SIMD names an unusable path.
+        TypeError: from any method, an array of another dtype or number of dimensions.
+    """
+
+    def __new__(cls, dimension: int) -> Table: ...
+    @property
+    def dimension(self) -> int: ...
+    def __len__(self) -> int:
+        """Return the number of live rows."""
+    def upsert(
+        self,
+        *,
+        ids: NDArray[np.uint8],
+        created: NDArray[np.int64],
+        last_used: NDArray[np.int64],
+        valid_from: NDArray[np.int64],
+        valid_to: NDArray[np.int64],
+        recorded: NDArray[np.int64],
+        expires: NDArray[np.int64],
+        importance: NDArray[np.float32],
+        confidence: NDArray[np.float32],
+        kind: NDArray[np.uint8],
+        status: NDArray[np.uint8],
+        flags: NDArray[np.uint16],
+        subject: NDArray[np.uint64],
+        context: NDArray[np.uint64],
+        attribute: NDArray[np.uint64],
+        label_offsets: NDArray[np.uint32],
+        label_hashes: NDArray[np.uint64],
+        has_vector: NDArray[np.bool_],
+        vectors: NDArray[np.float32],
+    ) -> NDArray[np.uint32]:
+        """Add n rows, or replace in place those whose id is present. Return their slots.
+
+        Of an id that is twice in the batch the later row stays. `ids` is (n, 16), `vectors`
+        (n, dimension), others (n,); row i has the labels
+        `label_hashes[label_offsets[i]:label_offsets[i + 1]]`. Vectors are normalised here; those
+        of rows without one are ignored. A row without a vector is a candidate of relevance 0.
+        `valid_to` and `expires` are TIME_OPEN for open and never.
+
+        Raises:
+            ValueError: a value is not finite or out of range, a vector is all zeros, an id is all
+                zeros (reserved), a shape is wrong; the message names the row and column.
+            OverflowError: slot numbers are used up.
+        """
+    def set_vectors(self, ids: NDArray[np.uint8], vectors: NDArray[np.float32]) -> int:
+        """Set vectors of rows that are present. Return how many ids are unknown (ignored).
+
+        Raises:
+            ValueError: a vector is not finite or all zeros, or a shape is wrong.
+        """
+    def remove(self, ids: NDArray[np.uint8]) -> int:
+        """Remove rows and zero their bytes; their slots may be reused. Return how many there were.
+
+        Raises:
+            ValueError: the shape is not (n, 16).
+        """
+    def touch(self, ids: NDArray[np.uint8], last_used: NDArray[np.int64]) -> int:
+        """Move `last_used` forward, never back. Return how many ids are unknown (ignored).
+
+        Raises:
+            ValueError: the shapes don't fit.
+        """
+    def contains(self, id: bytes) -> bool:
+        """Return whether the row is present.
+
+        Raises:
+            ValueError: an id has 16 bytes.
+        """
+    def slots(self, ids: NDArray[np.uint8]) -> NDArray[np.uint32]:
+        """Return the slot of each id, SLOT_ABSENT where there is none.
+
+        Raises:
+            ValueError: the shape is not (n, 16).
+        """
+    def ids_of(self, slots: NDArray[np.uint32]) -> NDArray[np.uint8]:
+        """Return the (n, 16) ids in the slots.
+
+        Raises:
+            ValueError: a slot is free.
+        """
+    def vectors_of(self, slots: NDArray[np.uint32]) -> NDArray[np.float32]:
+        """Return the (n, dimension) unit vectors in the slots.
+
+        Raises:
+            ValueError: a slot is free or its row has no vector.
+        """
+    def live_slots(self) -> NDArray[np.uint32]:
+        """Return the slots, ascending, of rows that have a vector."""
+    def memory_bytes(self) -> int:
+        """Return the bytes in use. Memory reserved but never touched doesn't count."""
+    def clear(self) -> None:
+        """Remove every row, zero its bytes and give the memory back."""
+    def search(
+        self,
+        *,
+        query: NDArray[np.float32] | None,
+        now: int,
+        profile: Profile,
+        filter: Filter,
+        k: int,
+        exact_float: bool = False,
+    ) -> Hits:
+        """Return the exact best k of all admitted rows.
+
+        The int8 pass prunes by a proven bound and float32 decides; `exact_float` scans float32
+        only, and the results are the same. Without a query, relevance is 0 for all.
+
+        Raises:
+            ValueError: k is not in 1..RESULTS_MAX; the query is not finite, all zeros, or not of
+                the table's dimension.
+        """
+    def score(
+        self,
+        *,
+        query: NDArray[np.float32] | None,
+        now: int,
+        profile: Profile,
+        filter: Filter,
+        slots: NDArray[np.uint32],
+        k: int,
+    ) -> Hits:
+        """Return the exact best k of the given slots.
+
+        Free slots are skipped and repeated ones count once.
+
+        Raises:
+            ValueError: as `search`.
+        """
+    def count(self, filter: Filter, now: int | None = None) -> int:
+        """Return how many rows the filter admits.
+
+        `now` names the search that the count stands beside; admission doesn't depend on it.
+        """
+    def vitality(
+        self,
+        *,
+        now: int,
+        profile: Profile,
+        filter: Filter,
+        below: NDArray[np.float32],
+    ) -> NDArray[np.uint8]:
+        """Return the (n, 16) ids, ascending, of admitted rows that faded.
+
+        A row faded when recency x importance is strictly under `below[kind]` (six values; index
+        0 is unused). Pinned rows never fade.
+
+        Raises:
+            ValueError: `below` has not six values, or one is not a number.
+        """
+    def bench_scan_f32(self, query: NDArray[np.float32]) -> float:
+        """For benchmarks: scan every float32 vector, return the best dot product."""
+    def bench_scan_i8(self, query: NDArray[np.float32]) -> int:
+        """For benchmarks: scan every int8 vector, return the best dot product."""
+    def bench_read_f32(self) -> float:
+        """For benchmarks: read every float32 vector, return the sum."""
+    def bench_read_i8(self) -> int:
+        """For benchmarks: read every int8 vector, return a checksum."""
