@@ -6,7 +6,8 @@ use std::arch::x86_64::*;
 
 use super::{Kernels, LineF32, LineI8, row_of};
 
-/// Rows scored side by side: they share each load of the query and hide the latency of FMA.
+/// Int8 rows scored side by side: they share each load of the query. They are short enough for
+/// this to be one stream to the prefetcher.
 const TILE: usize = 4;
 
 pub(super) static KERNELS: Kernels = Kernels {
@@ -65,39 +66,33 @@ fn sum_i32(values: __m256i) -> i32 {
     _mm_cvtsi128_si32(one)
 }
 
-/// The halves of each line go to two sums, whatever `N` is: a row's result never depends on its
-/// tile.
+/// One row after the other, as in the AVX-512 path and for the same reason.
 #[inline]
 #[target_feature(enable = "avx2,fma")]
-fn dot_f32<const N: usize>(query: &[LineF32], rows: [&[LineF32]; N]) -> [f32; N] {
-    let rows = rows.map(|row| &row[..query.len()]);
-    let mut low = [_mm256_setzero_ps(); N];
-    let mut high = [_mm256_setzero_ps(); N];
-    for (line, q) in query.iter().enumerate() {
-        let q = load_f32(q);
-        for n in 0..N {
-            let r = load_f32(&rows[n][line]);
-            low[n] = _mm256_fmadd_ps(q[0], r[0], low[n]);
-            high[n] = _mm256_fmadd_ps(q[1], r[1], high[n]);
+fn dot_f32(query: &[LineF32], row: &[LineF32]) -> f32 {
+    let mut sums = [_mm256_setzero_ps(); 4];
+    let (query, query_rest) = query.as_chunks::<2>();
+    let (row, row_rest) = row.as_chunks::<2>();
+    for (q, r) in query.iter().zip(row) {
+        for n in 0..2 {
+            let (q, r) = (load_f32(&q[n]), load_f32(&r[n]));
+            sums[2 * n] = _mm256_fmadd_ps(q[0], r[0], sums[2 * n]);
+            sums[2 * n + 1] = _mm256_fmadd_ps(q[1], r[1], sums[2 * n + 1]);
         }
     }
-    let mut out = [0.0; N];
-    for n in 0..N {
-        out[n] = sum_f32(_mm256_add_ps(low[n], high[n]));
+    for (q, r) in query_rest.iter().zip(row_rest) {
+        let (q, r) = (load_f32(q), load_f32(r));
+        sums[0] = _mm256_fmadd_ps(q[0], r[0], sums[0]);
+        sums[1] = _mm256_fmadd_ps(q[1], r[1], sums[1]);
     }
-    out
+    let [a, b, c, d] = sums;
+    sum_f32(_mm256_add_ps(_mm256_add_ps(a, b), _mm256_add_ps(c, d)))
 }
 
 #[target_feature(enable = "avx2,fma")]
 fn scan_f32(query: &[LineF32], block: &[LineF32], rows: &[u16], out: &mut [f32]) {
-    let row = |row: u16| row_of(block, row, query.len());
-    let (tiles, rest) = rows.as_chunks::<TILE>();
-    let (out_tiles, out_rest) = out.as_chunks_mut::<TILE>();
-    for (tile, out) in tiles.iter().zip(out_tiles) {
-        *out = dot_f32(query, tile.map(row));
-    }
-    for (one, out) in rest.iter().zip(out_rest) {
-        [*out] = dot_f32(query, [row(*one)]);
+    for (row, out) in rows.iter().zip(out) {
+        *out = dot_f32(query, row_of(block, *row, query.len()));
     }
 }
 

@@ -7,7 +7,8 @@ use std::arch::x86_64::*;
 
 use super::{Kernels, LineF32, LineI8, row_of};
 
-/// Rows scored side by side: they share each load of the query and hide the latency of FMA.
+/// Int8 rows scored side by side: they share each load of the query. They are short enough for
+/// this to be one stream to the prefetcher.
 const TILE: usize = 4;
 
 pub(super) static KERNELS: Kernels = Kernels {
@@ -40,46 +41,31 @@ fn load_i8(line: &LineI8) -> __m512i {
     unsafe { _mm512_load_si512(line.0.as_ptr().cast()) }
 }
 
-/// Even and odd lines go to two sums, whatever `N` is: a row's result never depends on its tile.
+/// One row after the other, in the order of memory: rows side by side would share loads of the
+/// query, but several streams defeat the prefetcher (measured: three times slower). Four sums hide
+/// the latency of FMA.
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn dot_f32<const N: usize>(query: &[LineF32], rows: [&[LineF32]; N]) -> [f32; N] {
-    let rows = rows.map(|row| &row[..query.len()]);
-    let mut even = [_mm512_setzero_ps(); N];
-    let mut odd = [_mm512_setzero_ps(); N];
-    let mut line = 0;
-    while line + 1 < query.len() {
-        let first = load_f32(&query[line]);
-        let second = load_f32(&query[line + 1]);
-        for n in 0..N {
-            even[n] = _mm512_fmadd_ps(first, load_f32(&rows[n][line]), even[n]);
-            odd[n] = _mm512_fmadd_ps(second, load_f32(&rows[n][line + 1]), odd[n]);
-        }
-        line += 2;
-    }
-    if line < query.len() {
-        let last = load_f32(&query[line]);
-        for n in 0..N {
-            even[n] = _mm512_fmadd_ps(last, load_f32(&rows[n][line]), even[n]);
+fn dot_f32(query: &[LineF32], row: &[LineF32]) -> f32 {
+    let mut sums = [_mm512_setzero_ps(); 4];
+    let (query, query_rest) = query.as_chunks::<4>();
+    let (row, row_rest) = row.as_chunks::<4>();
+    for (q, r) in query.iter().zip(row) {
+        for n in 0..4 {
+            sums[n] = _mm512_fmadd_ps(load_f32(&q[n]), load_f32(&r[n]), sums[n]);
         }
     }
-    let mut out = [0.0; N];
-    for n in 0..N {
-        out[n] = _mm512_reduce_add_ps(_mm512_add_ps(even[n], odd[n]));
+    for (n, (q, r)) in query_rest.iter().zip(row_rest).enumerate() {
+        sums[n] = _mm512_fmadd_ps(load_f32(q), load_f32(r), sums[n]);
     }
-    out
+    let [a, b, c, d] = sums;
+    _mm512_reduce_add_ps(_mm512_add_ps(_mm512_add_ps(a, b), _mm512_add_ps(c, d)))
 }
 
 #[target_feature(enable = "avx512f")]
 fn scan_f32(query: &[LineF32], block: &[LineF32], rows: &[u16], out: &mut [f32]) {
-    let row = |row: u16| row_of(block, row, query.len());
-    let (tiles, rest) = rows.as_chunks::<TILE>();
-    let (out_tiles, out_rest) = out.as_chunks_mut::<TILE>();
-    for (tile, out) in tiles.iter().zip(out_tiles) {
-        *out = dot_f32(query, tile.map(row));
-    }
-    for (one, out) in rest.iter().zip(out_rest) {
-        [*out] = dot_f32(query, [row(*one)]);
+    for (row, out) in rows.iter().zip(out) {
+        *out = dot_f32(query, row_of(block, *row, query.len()));
     }
 }
 

@@ -4,7 +4,7 @@
 //! load is aligned. Invariants:
 //!
 //! - Int8 dot products are exact integers: every path gives the same bits. Values stay within
-//!   -127..=127 (see [`crate::quantise`](self)), which the AVX2 path relies on.
+//!   -127..=127, which the AVX2 path relies on.
 //! - Within one path, a row's float32 dot product has the same bits wherever the row stands and
 //!   whichever rows are scored with it. Between paths it may differ in rounding (1e-6).
 //! - A [`Kernels`] exists only for instruction sets that this CPU has.
