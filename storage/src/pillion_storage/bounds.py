@@ -121,3 +121,11 @@ def check_revision(at: int | None, oldest: int, head: int) -> int:
     if at < oldest:
         raise HistoryGone(at, oldest)
     return at
+
+
+def check_after(after_revision: int, oldest: int, head: int) -> None:
+    """Refuse to read the feed after a revision whose successor is not kept, or above the head."""
+    if after_revision > head:
+        raise FutureRevision(after_revision, head)
+    if after_revision + 1 < oldest:
+        raise HistoryGone(after_revision + 1, oldest)

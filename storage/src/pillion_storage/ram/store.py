@@ -43,6 +43,7 @@ from pillion_storage.api import (
     TrimReport,
 )
 from pillion_storage.bounds import (
+    check_after,
     check_batch,
     check_key,
     check_keys,
@@ -134,14 +135,11 @@ class RamStore:
         """What the reference declares."""
         return FEATURES
 
-    def _shelf(self, partition: Partition, *, create: bool = False) -> _Shelf:
+    def _shelf(self, partition: Partition) -> _Shelf:
+        """Give the shelf of a partition; an unknown one gets a new shelf that is not kept yet."""
         check_partition(partition, FEATURES)
         shelf = self._shelves.get(partition)
-        if shelf is None:
-            shelf = _Shelf(secret=self._settings.random_bytes(32) if create else b"")
-            if create:
-                self._shelves[partition] = shelf
-        return shelf
+        return _Shelf(self._settings.random_bytes(32)) if shelf is None else shelf
 
     def _check_open(self) -> None:
         if os.getpid() != self._pid:
@@ -198,7 +196,12 @@ class RamStore:
         check_batch(batch, FEATURES)
         with self._changed:
             self._check_open()
-            return self._apply(self._shelf(partition, create=True), batch)
+            shelf = self._shelf(partition)
+            outcome = self._apply(shelf, batch)
+            if isinstance(outcome, Committed):
+                self._shelves.setdefault(partition, shelf)
+                self._changed.notify_all()
+            return outcome
 
     def _apply(self, shelf: _Shelf, batch: Batch) -> Committed | Conflict:
         token = batch.token
@@ -232,7 +235,6 @@ class RamStore:
                 del shelf.tokens[next(iter(shelf.tokens))]
         shelf.revision, shelf.recorded_at = revision, recorded_at
         self._commits += 1
-        self._changed.notify_all()
         return Committed(
             revision, recorded_at, replayed=False, memo=None if token is None else token.memo
         )
@@ -249,7 +251,7 @@ class RamStore:
         check_limit(limit, FEATURES)
         with self._changed:
             shelf = self._shelf(partition)
-            check_revision(after_revision, shelf.feed_oldest - 1, shelf.revision)
+            check_after(after_revision, shelf.feed_oldest, shelf.revision)
             found = [shelf.feed[r] for r in range(after_revision + 1, shelf.revision + 1)]
             sizes = (len(c.note) + sum(len(key) for key, _ in c.keys) for c in found)
             fitting = count_fitting(sizes, limit, FEATURES)
@@ -328,7 +330,7 @@ class RamStore:
         """See ``Store.partition_secret``."""
         self._check_open()
         with self._changed:
-            return self._shelf(partition, create=True).secret
+            return self._shelves.setdefault(partition, self._shelf(partition)).secret
 
     def trim(
         self, partition: Partition, *, history_before: int, feed_before: int, tokens_before_us: int

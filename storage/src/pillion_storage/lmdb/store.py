@@ -1,0 +1,358 @@
+"""The LMDB store: checks arguments, then reads in a snapshot or hands work to the writer."""
+
+from __future__ import annotations
+
+import os
+import time
+from functools import partial
+from typing import TYPE_CHECKING
+
+from pillion_storage.api import (
+    Batch,
+    Change,
+    ChangePage,
+    Committed,
+    Conflict,
+    Features,
+    Head,
+    KeyVersion,
+    Page,
+    Partition,
+    PartitionStats,
+    ReadResult,
+    Row,
+    StoreClosed,
+    StoreError,
+    StoreForked,
+    StoreSettings,
+    StoreStats,
+    TrimReport,
+)
+from pillion_storage.bounds import (
+    check_after,
+    check_batch,
+    check_key,
+    check_keys,
+    check_limit,
+    check_partition,
+    check_range,
+    check_revision,
+)
+from pillion_storage.lmdb import reading, records
+from pillion_storage.lmdb.apply import apply_batch
+from pillion_storage.lmdb.environment import Environment
+from pillion_storage.lmdb.reading import View
+from pillion_storage.lmdb.records import HeadRow
+from pillion_storage.lmdb.unit import Unit, load_head, load_identity
+from pillion_storage.lmdb.upkeep import TrimBounds, purge_step, trim_step
+from pillion_storage.lmdb.waiters import Waiters
+from pillion_storage.lmdb.writer import Writer
+from pillion_storage.paging import count_fitting, export_rows
+from pillion_storage.schema import META
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+    from concurrent.futures import Future
+    from pathlib import Path
+
+    import lmdb
+
+FEATURES = Features(name="lmdb", durable=True, shared=False, history=True, backup=True)
+# Numbers of partitions never change, so they are kept; about 200 bytes each.
+_NUMBERS_MAX = 65_536
+_PROBE = b"probe"
+_NO_HEAD = HeadRow(b"")
+
+
+class LmdbStore:
+    """See ``pillion_storage.api.Store``."""
+
+    def __init__(self, settings: StoreSettings) -> None:
+        self._settings = settings
+        self._environment = Environment(settings)
+        self._databases = self._environment.databases
+        self._waiters = Waiters()
+        self._writer = Writer(self._environment, settings, self._waiters.wake)
+        self._numbers: dict[Partition, int] = {}
+        self._closed = False
+        self._pid = os.getpid()
+
+    @property
+    def features(self) -> Features:
+        """What the LMDB store declares."""
+        return FEATURES
+
+    def _check_open(self) -> None:
+        if os.getpid() != self._pid:
+            raise StoreForked("this store was opened before a fork; open it in the child")
+        if self._closed:
+            raise StoreClosed("the store is closed")
+
+    def _head(self, txn: lmdb.Transaction[bytes], partition: Partition) -> HeadRow | None:
+        """Read the head as this snapshot has it; None for a partition that doesn't exist."""
+        number = self._numbers.get(partition)
+        if number is None:
+            check_partition(partition, FEATURES)
+            identity = load_identity(txn, self._databases, partition)
+            if identity is None:
+                return None
+            number = identity.number
+            if len(self._numbers) >= _NUMBERS_MAX:
+                self._numbers.clear()
+            self._numbers[partition] = number
+        return load_head(txn, self._databases, number)
+
+    def read(
+        self, partition: Partition, keys: Collection[bytes], *, at: int | None = None
+    ) -> ReadResult:
+        """See ``Store.read``."""
+        self._check_open()
+        check_keys(keys, FEATURES.read_keys_max, FEATURES)
+        with self._environment.snapshot() as txn:
+            head = self._head(txn, partition)
+            if head is None:
+                return ReadResult(check_revision(at, 0, 0), {})
+            revision = check_revision(at, head.oldest_history, head.revision)
+            entries = reading.read_entries(View(txn, self._databases, head), keys, revision)
+            return ReadResult(revision, entries)
+
+    def scan(
+        self,
+        partition: Partition,
+        start: bytes,
+        end: bytes,
+        *,
+        limit: int,
+        reverse: bool = False,
+        at: int | None = None,
+        keys_only: bool = False,
+    ) -> Page:
+        """See ``Store.scan``."""
+        self._check_open()
+        check_range(start, end, limit, FEATURES)
+        with self._environment.snapshot() as txn:
+            head = self._head(txn, partition)
+            if head is None:
+                return Page(check_revision(at, 0, 0), (), None)
+            revision = check_revision(at, head.oldest_history, head.revision)
+            view = View(txn, self._databases, head)
+            rows: list[Row] = []
+
+            def sizes() -> Iterator[int]:
+                for row in reading.scan_rows(view, start, end, revision, reverse=reverse):
+                    rows.append(Row(row.key, row.version, b"") if keys_only else row)
+                    yield len(row.key) + (0 if keys_only else len(row.value))
+
+            fitting = count_fitting(sizes(), limit, FEATURES)
+        next_start = None
+        if fitting < len(rows):
+            next_start = rows[fitting - 1].key if reverse else rows[fitting].key
+        return Page(revision, tuple(rows[:fitting]), next_start)
+
+    def commit(self, partition: Partition, batch: Batch) -> Committed | Conflict:
+        """See ``Store.commit``."""
+        return self.submit(partition, batch).result()
+
+    def submit(self, partition: Partition, batch: Batch) -> Future[Committed | Conflict]:
+        """See ``Store.submit``."""
+        self._check_open()
+        if partition not in self._numbers:
+            check_partition(partition, FEATURES)
+        size = check_batch(batch, FEATURES)
+        return self._writer.submit(
+            partial(apply_batch, partition=partition, batch=batch), size=size
+        )
+
+    def changes(self, partition: Partition, after_revision: int, *, limit: int) -> ChangePage:
+        """See ``Store.changes``."""
+        self._check_open()
+        check_limit(limit, FEATURES)
+        with self._environment.snapshot() as txn:
+            head = self._head(txn, partition) or _NO_HEAD
+            check_after(after_revision, head.oldest_change, head.revision)
+            view = View(txn, self._databases, head)
+            found: list[Change] = []
+
+            def sizes() -> Iterator[int]:
+                for change in reading.read_changes(view, after_revision):
+                    found.append(change)
+                    yield len(change.note) + sum(len(key) for key, _ in change.keys)
+
+            fitting = count_fitting(sizes(), limit, FEATURES)
+        return ChangePage(tuple(found[:fitting]), head.oldest_change, head.revision)
+
+    def wait(self, partition: Partition, after_revision: int, timeout_seconds: float) -> bool:
+        """See ``Store.wait``."""
+        self._check_open()
+        deadline = time.monotonic() + timeout_seconds
+        with self._waiters.waiting(partition) as event:
+            while not self._closed:
+                if self.head(partition).revision > after_revision:
+                    return True
+                remaining = deadline - time.monotonic()
+                if remaining <= 0 or not event.wait(remaining):
+                    return False
+                event.clear()
+        return False
+
+    def head(self, partition: Partition) -> Head:
+        """See ``Store.head``."""
+        self._check_open()
+        known = self._writer.heads.get(partition)
+        if known is None:
+            with self._environment.snapshot() as txn:
+                known = self._head(txn, partition) or _NO_HEAD
+        return Head(known.revision, known.recorded_at)
+
+    def revision_at(self, partition: Partition, recorded_at: int) -> int:
+        """See ``Store.revision_at``."""
+        self._check_open()
+        with self._environment.snapshot() as txn:
+            head = self._head(txn, partition) or _NO_HEAD
+            return reading.revision_at(View(txn, self._databases, head), recorded_at)
+
+    def versions(
+        self, partition: Partition, key: bytes, *, before: int | None = None, limit: int = 1000
+    ) -> list[KeyVersion]:
+        """See ``Store.versions``."""
+        self._check_open()
+        check_key(key, FEATURES)
+        check_limit(limit, FEATURES)
+        with self._environment.snapshot() as txn:
+            head = self._head(txn, partition)
+            if head is None:
+                return []
+            return reading.key_versions(
+                View(txn, self._databases, head), key, before, limit, FEATURES
+            )
+
+    def purge(self, partition: Partition, keys: Collection[bytes]) -> int:
+        """See ``Store.purge``."""
+        self._check_open()
+        check_partition(partition, FEATURES)
+        check_keys(keys, FEATURES.batch_ops_max, FEATURES)
+        step = partial(purge_step, partition=partition, keys=sorted(set(keys)))
+        total, done = 0, False
+        while not done:
+            outcome = self._writer.submit(step, frees_space=True).result()
+            if not isinstance(outcome, tuple):
+                raise outcome
+            removed, done = outcome
+            total += removed
+        return total
+
+    def partitions(self) -> list[Partition]:
+        """See ``Store.partitions``."""
+        self._check_open()
+        with self._environment.snapshot() as txn, txn.cursor(self._databases.partitions) as cursor:
+            return sorted(records.unpack_partition_key(key) for key, _ in cursor.iternext())
+
+    def export(self, partition: Partition, *, at: int | None = None) -> Iterator[Row]:
+        """See ``Store.export``."""
+        self._check_open()
+        return export_rows(self, partition, at)
+
+    def partition_secret(self, partition: Partition) -> bytes:
+        """See ``Store.partition_secret``."""
+        self._check_open()
+        check_partition(partition, FEATURES)
+        with self._environment.snapshot() as txn:
+            identity = load_identity(txn, self._databases, partition)
+        if identity is not None:
+            return identity.secret
+        return self._writer.submit(partial(_secret, partition=partition)).result()
+
+    def trim(
+        self, partition: Partition, *, history_before: int, feed_before: int, tokens_before_us: int
+    ) -> TrimReport:
+        """See ``Store.trim``."""
+        self._check_open()
+        check_partition(partition, FEATURES)
+        bounds = TrimBounds(history_before, feed_before, tokens_before_us)
+        step = partial(trim_step, partition=partition, bounds=bounds)
+        total, done = TrimReport(0, 0, 0, 0), False
+        while not done:
+            report, done = self._writer.submit(step, frees_space=True).result()
+            total = TrimReport(
+                total.versions + report.versions,
+                total.changes + report.changes,
+                total.tokens + report.tokens,
+                total.memos + report.memos,
+            )
+        return total
+
+    def partition_stats(self, partition: Partition) -> PartitionStats:
+        """See ``Store.partition_stats``."""
+        self._check_open()
+        with self._environment.snapshot() as txn:
+            head = self._head(txn, partition) or _NO_HEAD
+        return PartitionStats(
+            live_keys=head.live_keys,
+            live_bytes=head.live_bytes,
+            kept_versions=head.kept_versions,
+            kept_bytes=head.kept_bytes,
+            tokens=head.tokens,
+            oldest_history=head.oldest_history,
+            oldest_change=head.oldest_change,
+        )
+
+    def stats(self) -> StoreStats:
+        """See ``Store.stats``."""
+        self._check_open()
+        with self._environment.snapshot() as txn, txn.cursor(self._databases.heads) as cursor:
+            heads = [records.unpack_head(prefix, row) for prefix, row in cursor.iternext()]
+            size_bytes = self._environment.size_bytes()
+        return StoreStats(
+            partitions=len(heads),
+            live_keys=sum(head.live_keys for head in heads),
+            live_bytes=sum(head.live_bytes for head in heads),
+            kept_versions=sum(head.kept_versions for head in heads),
+            kept_bytes=sum(head.kept_bytes for head in heads),
+            tokens=sum(head.tokens for head in heads),
+            size_bytes=size_bytes,
+            size_bytes_max=self._environment.size_bytes_max(),
+            queued_batches=self._writer.queued,
+            commits=self._writer.commits,
+            groups=self._writer.groups,
+        )
+
+    def probe(self) -> None:
+        """See ``Store.probe``."""
+        self._check_open()
+        written = self._writer.submit(_write_probe).result()
+        with self._environment.snapshot() as txn:
+            row = txn.get(_PROBE, db=self._databases.meta)
+        # A later probe may have written in between; then the row is newer, never older.
+        if row is None or records.unseal(META, _PROBE, row) < written:
+            raise StoreError("what the probe wrote could not be read back")
+
+    def backup(self, destination: Path) -> None:
+        """See ``Store.backup``."""
+        self._check_open()
+        self._environment.copy_to(destination)
+
+    def close(self) -> None:
+        """See ``Store.close``."""
+        if os.getpid() != self._pid:
+            self._check_open()
+        if self._closed:
+            return
+        self._closed = True
+        self._writer.close()
+        self._waiters.wake_all()
+        self._environment.close()
+
+
+def _secret(unit: Unit, partition: Partition) -> bytes:
+    identity = unit.identity(partition)
+    if identity is None:
+        unit.create(partition)
+        identity = unit.identity(partition)
+        assert identity is not None  # noqa: S101 -- it was written a line above
+    return identity.secret
+
+
+def _write_probe(unit: Unit) -> bytes:
+    content = records.U64.pack(unit.settings.clock_us())
+    unit.txn.put(_PROBE, records.seal(META, _PROBE, content), db=unit.databases.meta)
+    return content

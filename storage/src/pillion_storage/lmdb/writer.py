@@ -1,0 +1,229 @@
+"""The writer: one thread that commits what is waiting together, with one fsync.
+
+Invariants:
+
+* Only this thread opens write transactions and changes ``heads``.
+* Every job taken from the queue gets an answer, whatever goes wrong: a result, or an error.
+* A job is answered only after the transaction that carries it is on disk.
+* A job that fails takes nothing with it: the shared transaction aborts, and each job of the group
+  runs again alone. Nothing had been answered, so nothing is answered twice.
+* The published ``heads`` are never changed in place, so readers need no lock.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import lmdb
+
+from pillion_storage.errors import (
+    StoreBusy,
+    StoreClosed,
+    StoreError,
+    StoreFailed,
+    StoreFull,
+)
+from pillion_storage.lmdb.environment import Environment, no_space
+from pillion_storage.lmdb.unit import Unit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from pillion_storage.api import Partition, StoreSettings
+    from pillion_storage.lmdb.records import HeadRow
+
+T = TypeVar("T")
+
+# One group: enough to share an fsync widely, small enough to answer the first soon.
+_GROUP_JOBS_MAX = 256
+_GROUP_BYTES_MAX = 8 << 20
+# Bounds the memory of the cache (about 300 bytes each); a miss costs one read.
+_HEADS_MAX = 65_536
+_READER_CHECK_SECONDS = 60.0
+# After these the engine's state can't be trusted: only reopening (or a restore) helps.
+_FATAL = (
+    lmdb.PanicError,
+    lmdb.CorruptedError,
+    lmdb.PageNotFoundError,
+    lmdb.InvalidError,
+    lmdb.BadTxnError,
+    lmdb.DiskError,
+)
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Job:
+    """Work for the writer: a function of the unit of work, and who waits for its result."""
+
+    apply: Callable[[Unit], Any]
+    future: Future[Any]
+    size: int
+    frees_space: bool  # may use the reserve beyond the limit
+
+
+class Writer:
+    """The queue, the thread, and the heads that it publishes."""
+
+    def __init__(
+        self,
+        environment: Environment,
+        settings: StoreSettings,
+        on_commit: Callable[[Iterable[Partition]], None],
+    ) -> None:
+        self.heads: dict[Partition, HeadRow] = {}
+        self.commits = 0
+        self.groups = 0
+        self._environment = environment
+        self._settings = settings
+        self._on_commit = on_commit
+        self._failure: str | None = None
+        self._jobs: deque[Job] = deque()
+        self._queued_bytes = 0
+        self._closing = False
+        self._waiting = threading.Condition(threading.Lock())
+        self._readers_checked = time.monotonic()
+        self._thread = threading.Thread(target=self._run, name="pillion-store-writer", daemon=True)
+        self._thread.start()
+
+    @property
+    def queued(self) -> int:
+        """How many jobs wait."""
+        return len(self._jobs)
+
+    def submit(
+        self, apply: Callable[[Unit], T], *, size: int = 0, frees_space: bool = False
+    ) -> Future[T]:
+        """Queue a job. Raises StoreBusy, StoreClosed or StoreFailed at once."""
+        future: Future[T] = Future()
+        job = Job(apply, future, size, frees_space)
+        with self._waiting:
+            if self._closing:
+                raise StoreClosed("the store is closed")
+            if self._failure is not None:
+                raise StoreFailed(self._failure)
+            if len(self._jobs) >= self._settings.queue_batches_max or (
+                self._jobs and self._queued_bytes + size > self._settings.queue_bytes_max
+            ):
+                raise StoreBusy(f"{len(self._jobs)} batches are waiting; retry later")
+            self._jobs.append(job)
+            self._queued_bytes += size
+            self._waiting.notify()
+        return future
+
+    def close(self) -> None:
+        """Finish what is queued, then stop."""
+        with self._waiting:
+            self._closing = True
+            self._waiting.notify()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while (group := self._take()) is not None:
+            if group:
+                self._answer(group)
+            self._check_readers()
+
+    def _check_readers(self) -> None:
+        now = time.monotonic()
+        if now - self._readers_checked < _READER_CHECK_SECONDS:
+            return
+        self._readers_checked = now
+        try:
+            self._environment.check_readers()
+        except lmdb.Error as error:
+            logger.warning("stale readers could not be checked: %s", error)
+
+    def _take(self) -> list[Job] | None:
+        """Take what is waiting, within the bounds of a group; None when closed and done."""
+        group: list[Job] = []
+        size = 0
+        with self._waiting:
+            if not self._jobs:
+                if self._closing:
+                    return None
+                self._waiting.wait(_READER_CHECK_SECONDS)
+            jobs = self._jobs
+            while jobs and len(group) < _GROUP_JOBS_MAX:
+                if group and size + jobs[0].size > _GROUP_BYTES_MAX:
+                    break
+                job = jobs.popleft()
+                size += job.size
+                self._queued_bytes -= job.size
+                if job.future.set_running_or_notify_cancel():
+                    group.append(job)
+        return group
+
+    def _answer(self, group: list[Job]) -> None:
+        """Commit a group and answer it; if that can't be done together, job by job."""
+        try:
+            outcomes = self._commit(group)
+        except Exception as error:  # noqa: BLE001 -- every waiting caller must get an answer
+            if len(group) > 1 and self._failure is None and not self._is_fatal(error):
+                for job in group:
+                    self._answer([job])
+                return
+            problem = self._explain(error)
+            for job in group:
+                job.future.set_exception(problem)
+            return
+        for job, outcome in zip(group, outcomes, strict=True):
+            if isinstance(outcome, StoreError):
+                job.future.set_exception(outcome)
+            else:
+                job.future.set_result(outcome)
+
+    def _commit(self, group: list[Job]) -> list[Any]:
+        """Commit in one transaction, growing the map as needed."""
+        if self._failure is not None:
+            raise StoreFailed(self._failure)
+        while True:
+            try:
+                return self._transact(group)
+            except lmdb.MapFullError:
+                if self._environment.grow():
+                    continue
+                if not all(job.frees_space for job in group):
+                    raise
+                with self._environment.reserve():
+                    return self._transact(group)
+
+    def _transact(self, group: list[Job]) -> list[Any]:
+        environment = self._environment
+        with environment.begin_write() as txn:
+            unit = Unit(txn, environment.databases, self.heads, self._settings)
+            outcomes = [job.apply(unit) for job in group]
+            unit.finish()
+        # From here on it is on disk: leaving the block without an error committed and flushed.
+        if len(self.heads) + len(unit.heads) > _HEADS_MAX:
+            self.heads = dict(unit.heads)
+        else:
+            self.heads.update(unit.heads)
+        self.groups += 1
+        self.commits += unit.commits
+        self._on_commit(unit.heads)
+        return outcomes
+
+    @staticmethod
+    def _is_fatal(error: Exception) -> bool:
+        return isinstance(error, _FATAL) and not no_space(error)
+
+    def _explain(self, error: Exception) -> Exception:
+        """Turn what went wrong into what the callers are told."""
+        if isinstance(error, lmdb.Error) and no_space(error):
+            return StoreFull(f"no space for this batch ({error}); trim, or raise the limit")
+        if isinstance(error, StoreError):
+            return error
+        if self._is_fatal(error):
+            self._failure = f"the engine failed ({error}); reopen the store"
+            logger.critical("the store takes no more writes: %s", error)
+            return StoreFailed(self._failure)
+        logger.error("a batch failed", exc_info=error)
+        return error
