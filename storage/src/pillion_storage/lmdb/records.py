@@ -32,6 +32,8 @@ _TOKEN = struct.Struct(">QQB")
 _PARTITION = struct.Struct(">IQ")
 _HEAD = struct.Struct(">10Q")
 CRC_BYTES = 4
+# What decoding raises when the checksum is right but the layout isn't: a bug, or a forged row.
+LayoutError = struct.error
 _SEEDS = {database.number: crc32(bytes([database.number])) for database in schema.DATABASES}
 
 
@@ -46,6 +48,11 @@ def unseal(database: schema.Database, key: bytes, row: bytes) -> bytes:
     if row[:CRC_BYTES] != U32.pack(crc32(content, crc32(key, _SEEDS[database.number]))):
         raise Corrupt(describe(database, key), "checksum mismatch")
     return content
+
+
+def unseal_meta(name: bytes, row: bytes) -> bytes:
+    """Give the content of a row of ``meta``."""
+    return unseal(schema.META, name, row)
 
 
 def describe(database: schema.Database, key: bytes) -> str:
