@@ -1,0 +1,1 @@
+"""The asyncio client, written by hand. ``_sync`` is generated from it."""

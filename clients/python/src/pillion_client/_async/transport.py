@@ -1,0 +1,111 @@
+"""A channel with deadlines, retries and typed errors."""
+
+from __future__ import annotations
+
+import random
+import time
+from typing import TYPE_CHECKING, Any
+
+import grpc
+from pillion_proto.memory.v1 import memory_service_pb2 as service
+
+from pillion_client import _failures, _methods
+from pillion_client._runtime import asynchronous as runtime
+from pillion_client._target import Target, Tls, call_metadata, channel_options
+from pillion_client.limits import MESSAGE_BYTES_MAX
+
+if TYPE_CHECKING:
+    from google.protobuf.message import Message
+
+    from pillion_client._methods import Method, ResponseT
+    from pillion_client._retry import RetryPolicy
+
+
+class AsyncTransport:
+    """Sends requests to one target. Connects on the first call, and again when it must.
+
+    Requests are serialized here and not by gRPC: their size is then known before anything is
+    sent, and sending again costs nothing.
+    """
+
+    def __init__(
+        self,
+        target: Target,
+        *,
+        token: str | None,
+        tls: Tls | None,
+        default_deadline_seconds: float,
+        retry: RetryPolicy,
+    ) -> None:
+        self.target = target
+        self._metadata = call_metadata(target, tls, token)
+        self._default_deadline_seconds = default_deadline_seconds
+        self._retry = retry
+        credentials = tls and grpc.ssl_channel_credentials(
+            tls.root_certificates, tls.private_key, tls.certificate_chain
+        )
+        self._channel = runtime.open_channel(
+            target.address, channel_options(target, tls), credentials
+        )
+        self._callables: dict[str, Any] = {}
+
+    async def close(self) -> None:
+        """Close the channel. Calls that are under way end as cancelled."""
+        await self._channel.close()
+
+    async def wait_until_ready(self, seconds: float) -> None:
+        """Wait until a server answers.
+
+        Raises:
+            NoServer: None did within the time.
+        """
+        if not await runtime.is_ready_within(self._channel, seconds):
+            raise _failures.no_server(self.target.address, f"waited {seconds:g} s")
+
+    async def call(
+        self, method: Method[ResponseT], request: Message, deadline_seconds: float | None = None
+    ) -> ResponseT:
+        """Send a request, again where that is safe and helps; the deadline spans all attempts.
+
+        Raises:
+            PillionError: The typed error of the last attempt.
+        """
+        data = request.SerializeToString()
+        if len(data) > MESSAGE_BYTES_MAX:
+            raise _failures.message_too_large("request")
+        send = self._callable(method)
+        seconds = self._default_deadline_seconds if deadline_seconds is None else deadline_seconds
+        ends_at = time.monotonic() + seconds
+        attempt = 1
+        while True:
+            left = max(0.0, ends_at - time.monotonic())
+            try:
+                response: ResponseT = await send(data, timeout=left, metadata=self._metadata)
+            except grpc.RpcError as error:
+                failure = _failures.from_rpc_error(error, self.target.address)
+                pause = self._retry.pause_seconds(failure, attempt, random.random())  # noqa: S311  (spreads callers out)
+                if pause is None or time.monotonic() + pause >= ends_at:
+                    raise failure from error
+            else:
+                return response
+            await runtime.sleep(pause)
+            attempt += 1
+
+    def open_import(self, deadline_seconds: float | None) -> runtime.Duplex:
+        """Open the stream of an import; None: without a deadline."""
+        return runtime.Duplex(
+            self._channel,
+            _methods.IMPORT_PATH,
+            service.ImportResponse.FromString,
+            timeout=deadline_seconds,
+            metadata=self._metadata,
+        )
+
+    def _callable(self, method: Method[ResponseT]) -> Any:  # noqa: ANN401  (gRPC has no types)
+        made = self._callables.get(method.path)
+        if made is None:
+            made = self._channel.unary_unary(
+                method.path, response_deserializer=method.response.FromString
+            )
+            self._callables[method.path] = made
+        return made
