@@ -1,3 +1,5 @@
+# ruff: noqa: A002, PYI021
+# `filter` is the name in the interface; editors show these docstrings, the binary has none.
 """What the compiled module offers. `tests/differential/test_ranker_stub.py` holds it to this."""
 
 from collections.abc import Sequence
