@@ -158,3 +158,73 @@ fn id_at(chunks: &[Chunk], slot: u32) -> &Id {
     let (chunk, row) = place(slot);
     &chunks[chunk].id[row]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernels::{LineF32, LineI8};
+
+    fn store_of_one() -> (Store, Id) {
+        let id = [9; 16];
+        let mut store = Store::new(20);
+        store
+            .upsert(&RowBatch {
+                ids: &[id],
+                created: &[1],
+                last_used: &[2],
+                valid_from: &[3],
+                valid_to: &[4],
+                recorded: &[5],
+                expires: &[6],
+                importance: &[0.7],
+                confidence: &[0.8],
+                kind: &[1],
+                status: &[2],
+                flags: &[3],
+                subject: &[11],
+                context: &[12],
+                attribute: &[13],
+                label_offsets: &[0, 2],
+                label_hashes: &[14, 15],
+                has_vector: &[true],
+                vectors: &[0.25; 20],
+            })
+            .unwrap();
+        (store, id)
+    }
+
+    #[test]
+    fn nothing_of_a_removed_row_stays() {
+        let (mut store, id) = store_of_one();
+        assert!(store.chunks[0].unit[0].0[0] > 0.0 && store.chunks[0].quantised[0].0[0] == 127);
+        assert!(store.remove(&id));
+        assert!(!store.remove(&id));
+        let mut untouched = Chunk::new(20);
+        untouched.push_free();
+        // Every column, without having to name them: a new column is covered too.
+        assert_eq!(format!("{:?}", store.chunks[0]), format!("{untouched:?}"));
+        assert!(
+            store.chunks[0]
+                .unit
+                .iter()
+                .all(|line| *line == LineF32::ZERO)
+        );
+        assert!(
+            store.chunks[0]
+                .quantised
+                .iter()
+                .all(|line| *line == LineI8::ZERO)
+        );
+        assert_eq!((store.len(), &store.free[..]), (0, &[0][..]));
+    }
+
+    #[test]
+    fn clear_leaves_an_empty_store() {
+        let (mut store, id) = store_of_one();
+        store.clear();
+        assert_eq!(
+            (store.len(), store.slot_of(&id), store.memory_bytes()),
+            (0, None, 0)
+        );
+    }
+}

@@ -131,10 +131,13 @@ mod tests {
     fn hits() -> impl Strategy<Value = Vec<Hit>> {
         // Few distinct scores and ids, so that ties are common.
         let hit = (0_u8..4, any::<u8>()).prop_map(|(score, id)| {
-            let mut hit = Hit::default();
-            hit.score = f32::from(score) / 3.0;
-            hit.id[15] = id;
-            hit
+            let mut bytes = [0; 16];
+            bytes[15] = id;
+            Hit {
+                id: bytes,
+                score: f32::from(score) / 3.0,
+                ..Hit::default()
+            }
         });
         prop::collection::vec(hit, 0..60)
     }

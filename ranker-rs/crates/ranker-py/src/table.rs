@@ -1,5 +1,8 @@
 //! `Table` and `Hits`.
 
+// PyO3 hands arrays over by value: they are counted references.
+#![allow(clippy::needless_pass_by_value)]
+
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 use ranker_core::{Id, RowBatch, SearchRequest};
@@ -101,7 +104,7 @@ impl Table {
         has_vector, vectors,
     ))]
     // One argument per column, all by keyword.
-    #[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)]
+    #[allow(clippy::too_many_arguments)]
     fn upsert(
         &self,
         py: Python<'_>,
@@ -150,8 +153,6 @@ impl Table {
         Ok(PyArray1::from_vec(py, slots).unbind())
     }
 
-    // PyO3 hands arrays over by value: they are counted references.
-    #[allow(clippy::needless_pass_by_value)]
     fn set_vectors(
         &self,
         py: Python<'_>,
@@ -163,13 +164,11 @@ impl Table {
         Ok(py.detach(|| self.0.set_vectors(ids, vectors))?)
     }
 
-    #[allow(clippy::needless_pass_by_value)] // as in set_vectors
     fn remove(&self, py: Python<'_>, ids: PyReadonlyArray2<'_, u8>) -> Result<usize, Refusal> {
         let ids = self::ids("ids", &ids)?;
         Ok(py.detach(|| self.0.remove(ids))?)
     }
 
-    #[allow(clippy::needless_pass_by_value)] // as in set_vectors
     fn touch(
         &self,
         py: Python<'_>,
@@ -189,14 +188,12 @@ impl Table {
         Ok(slots[0] != ranker_core::limits::SLOT_ABSENT)
     }
 
-    #[allow(clippy::needless_pass_by_value)] // as in set_vectors
     fn slots(&self, py: Python<'_>, ids: PyReadonlyArray2<'_, u8>) -> PyResult<Py<PyArray1<u32>>> {
         let ids = self::ids("ids", &ids)?;
         let slots = py.detach(|| self.0.slots(ids)).map_err(Refusal::from)?;
         Ok(PyArray1::from_vec(py, slots).unbind())
     }
 
-    #[allow(clippy::needless_pass_by_value)] // as in set_vectors
     fn ids_of(
         &self,
         py: Python<'_>,
@@ -207,7 +204,6 @@ impl Table {
         id_array(py, &ids)
     }
 
-    #[allow(clippy::needless_pass_by_value)] // as in set_vectors
     fn vectors_of(
         &self,
         py: Python<'_>,
@@ -265,7 +261,7 @@ impl Table {
 
     #[pyo3(signature = (*, query, now, profile, filter, slots, k))]
     // One argument per part of the request, all by keyword.
-    #[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)]
+    #[allow(clippy::too_many_arguments)]
     fn score(
         &self,
         py: Python<'_>,
@@ -308,7 +304,6 @@ impl Table {
     }
 
     #[pyo3(signature = (*, now, profile, filter, below))]
-    #[allow(clippy::needless_pass_by_value)] // as in set_vectors
     fn vitality(
         &self,
         py: Python<'_>,
@@ -328,7 +323,6 @@ impl Table {
     }
 
     /// The best dot product of a bare float32 scan of every slot.
-    #[allow(clippy::needless_pass_by_value)] // as in set_vectors
     fn bench_scan_f32(
         &self,
         py: Python<'_>,
@@ -339,7 +333,6 @@ impl Table {
     }
 
     /// The best dot product of a bare int8 scan of every slot.
-    #[allow(clippy::needless_pass_by_value)] // as in set_vectors
     fn bench_scan_i8(
         &self,
         py: Python<'_>,
