@@ -4,11 +4,7 @@
 
 use std::arch::x86_64::*;
 
-use super::{Kernels, LineF32, LineI8, row_of};
-
-/// Int8 rows scored side by side: they share each load of the query. They are short enough for
-/// this to be one stream to the prefetcher.
-const TILE: usize = 4;
+use super::{Kernels, LineF32, LineI8, TILE, row_of, tile};
 
 pub(super) static KERNELS: Kernels = Kernels {
     name: "avx2",
@@ -54,16 +50,20 @@ fn sum_f32(values: __m256) -> f32 {
     _mm_cvtss_f32(one)
 }
 
+/// The sums of four registers, folded together: a fold of each alone costs as much as the dot
+/// product of a short row.
 #[inline]
 #[target_feature(enable = "avx2,fma")]
-fn sum_i32(values: __m256i) -> i32 {
-    let four = _mm_add_epi32(
-        _mm256_castsi256_si128(values),
-        _mm256_extracti128_si256::<1>(values),
-    );
-    let two = _mm_add_epi32(four, _mm_shuffle_epi32::<0b00_00_11_10>(four));
-    let one = _mm_add_epi32(two, _mm_shuffle_epi32::<0b00_00_00_01>(two));
-    _mm_cvtsi128_si32(one)
+fn fold(sums: [__m256i; TILE]) -> [i32; TILE] {
+    let [a, b, c, d] = sums.map(|sum| {
+        let low = _mm256_castsi256_si128(sum);
+        _mm_add_epi32(low, _mm256_extracti128_si256::<1>(sum))
+    });
+    let folded = _mm_hadd_epi32(_mm_hadd_epi32(a, b), _mm_hadd_epi32(c, d));
+    let mut out = [0; TILE];
+    // SAFETY: `out` is 16 writable bytes; this store wants no alignment.
+    unsafe { _mm_storeu_si128(out.as_mut_ptr().cast(), folded) };
+    out
 }
 
 /// One row after the other, as in the AVX-512 path and for the same reason.
@@ -101,37 +101,29 @@ fn scan_f32(query: &[LineF32], block: &[LineF32], rows: &[u16], out: &mut [f32])
 /// never saturates because -128 never occurs.
 #[inline]
 #[target_feature(enable = "avx2,fma")]
-fn dot_i8<const N: usize>(query: &[LineI8], rows: [&[LineI8]; N]) -> [i32; N] {
-    let rows = rows.map(|row| &row[..query.len()]);
+fn dot_i8(query: &[LineI8], rows: [&[LineI8]; TILE]) -> [i32; TILE] {
     let ones = _mm256_set1_epi16(1);
-    let mut sums = [_mm256_setzero_si256(); N];
+    let mut sums = [_mm256_setzero_si256(); TILE];
     for (line, q) in query.iter().enumerate() {
-        for (half, q) in load_i8(q).into_iter().enumerate() {
-            let magnitude = _mm256_abs_epi8(q);
-            for n in 0..N {
-                let r = _mm256_sign_epi8(load_i8(&rows[n][line])[half], q);
-                let pairs = _mm256_maddubs_epi16(magnitude, r);
+        let q = load_i8(q);
+        let magnitude = q.map(|half| _mm256_abs_epi8(half));
+        for n in 0..TILE {
+            let r = load_i8(&rows[n][line]);
+            for half in 0..2 {
+                let signed = _mm256_sign_epi8(r[half], q[half]);
+                let pairs = _mm256_maddubs_epi16(magnitude[half], signed);
                 sums[n] = _mm256_add_epi32(sums[n], _mm256_madd_epi16(pairs, ones));
             }
         }
     }
-    let mut out = [0; N];
-    for n in 0..N {
-        out[n] = sum_i32(sums[n]);
-    }
-    out
+    fold(sums)
 }
 
 #[target_feature(enable = "avx2,fma")]
 fn scan_i8(query: &[LineI8], block: &[LineI8], rows: &[u16], out: &mut [i32]) {
-    let row = |row: u16| row_of(block, row, query.len());
-    let (tiles, rest) = rows.as_chunks::<TILE>();
-    let (out_tiles, out_rest) = out.as_chunks_mut::<TILE>();
-    for (tile, out) in tiles.iter().zip(out_tiles) {
-        *out = dot_i8(query, tile.map(row));
-    }
-    for (one, out) in rest.iter().zip(out_rest) {
-        [*out] = dot_i8(query, [row(*one)]);
+    for (rows, out) in rows.chunks(TILE).zip(out.chunks_mut(TILE)) {
+        let dots = dot_i8(query, tile(block, rows, query.len()));
+        out.copy_from_slice(&dots[..rows.len()]);
     }
 }
 

@@ -5,11 +5,7 @@
 
 use std::arch::x86_64::*;
 
-use super::{Kernels, LineF32, LineI8, row_of};
-
-/// Int8 rows scored side by side: they share each load of the query. They are short enough for
-/// this to be one stream to the prefetcher.
-const TILE: usize = 4;
+use super::{Kernels, LineF32, LineI8, TILE, row_of, tile};
 
 pub(super) static KERNELS: Kernels = Kernels {
     name: "avx512",
@@ -69,40 +65,48 @@ fn scan_f32(query: &[LineF32], block: &[LineF32], rows: &[u16], out: &mut [f32])
     }
 }
 
+/// The sums of four registers, folded together: a fold of each alone costs as much as the dot
+/// product of a short row.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn fold(sums: [__m512i; TILE]) -> [i32; TILE] {
+    let [a, b, c, d] = sums.map(|sum| {
+        let low = _mm512_castsi512_si256(sum);
+        let half = _mm256_add_epi32(low, _mm512_extracti64x4_epi64::<1>(sum));
+        let low = _mm256_castsi256_si128(half);
+        _mm_add_epi32(low, _mm256_extracti128_si256::<1>(half))
+    });
+    let folded = _mm_hadd_epi32(_mm_hadd_epi32(a, b), _mm_hadd_epi32(c, d));
+    let mut out = [0; TILE];
+    // SAFETY: `out` is 16 writable bytes; this store wants no alignment.
+    unsafe { _mm_storeu_si128(out.as_mut_ptr().cast(), folded) };
+    out
+}
+
 /// VNNI multiplies unsigned by signed bytes. Rows are shifted by 128 to be unsigned, and
 /// 128 x sum(query) is taken off the result. `vpdpbusd` doesn't saturate, so this is exact.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
-fn dot_i8_vnni<const N: usize>(query: &[LineI8], rows: [&[LineI8]; N], shift: i32) -> [i32; N] {
-    let rows = rows.map(|row| &row[..query.len()]);
+fn dot_i8_vnni(query: &[LineI8], rows: [&[LineI8]; TILE], shift: i32) -> [i32; TILE] {
     let sign = _mm512_set1_epi8(i8::MIN);
-    let mut sums = [_mm512_setzero_si512(); N];
+    let mut sums = [_mm512_setzero_si512(); TILE];
     for (line, q) in query.iter().enumerate() {
         let q = load_i8(q);
-        for n in 0..N {
+        for n in 0..TILE {
             let shifted = _mm512_xor_si512(load_i8(&rows[n][line]), sign);
             sums[n] = _mm512_dpbusd_epi32(sums[n], shifted, q);
         }
     }
-    let mut out = [0; N];
-    for n in 0..N {
-        out[n] = _mm512_reduce_add_epi32(sums[n]) - shift;
-    }
-    out
+    fold(sums).map(|sum| sum - shift)
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
 fn scan_i8_vnni(query: &[LineI8], block: &[LineI8], rows: &[u16], out: &mut [i32]) {
-    let row = |row: u16| row_of(block, row, query.len());
     let values = query.iter().flat_map(|line| &line.0);
     let shift = 128 * values.map(|value| i32::from(*value)).sum::<i32>();
-    let (tiles, rest) = rows.as_chunks::<TILE>();
-    let (out_tiles, out_rest) = out.as_chunks_mut::<TILE>();
-    for (tile, out) in tiles.iter().zip(out_tiles) {
-        *out = dot_i8_vnni(query, tile.map(row), shift);
-    }
-    for (one, out) in rest.iter().zip(out_rest) {
-        [*out] = dot_i8_vnni(query, [row(*one)], shift);
+    for (rows, out) in rows.chunks(TILE).zip(out.chunks_mut(TILE)) {
+        let dots = dot_i8_vnni(query, tile(block, rows, query.len()), shift);
+        out.copy_from_slice(&dots[..rows.len()]);
     }
 }
 
@@ -119,34 +123,24 @@ fn widen(line: &LineI8) -> [__m512i; 2] {
 
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
-fn dot_i8_widening<const N: usize>(query: &[LineI8], rows: [&[LineI8]; N]) -> [i32; N] {
-    let rows = rows.map(|row| &row[..query.len()]);
-    let mut sums = [_mm512_setzero_si512(); N];
+fn dot_i8_widening(query: &[LineI8], rows: [&[LineI8]; TILE]) -> [i32; TILE] {
+    let mut sums = [_mm512_setzero_si512(); TILE];
     for (line, q) in query.iter().enumerate() {
         let q = widen(q);
-        for n in 0..N {
+        for n in 0..TILE {
             let r = widen(&rows[n][line]);
             sums[n] = _mm512_add_epi32(sums[n], _mm512_madd_epi16(q[0], r[0]));
             sums[n] = _mm512_add_epi32(sums[n], _mm512_madd_epi16(q[1], r[1]));
         }
     }
-    let mut out = [0; N];
-    for n in 0..N {
-        out[n] = _mm512_reduce_add_epi32(sums[n]);
-    }
-    out
+    fold(sums)
 }
 
 #[target_feature(enable = "avx512f,avx512bw")]
 fn scan_i8_widening(query: &[LineI8], block: &[LineI8], rows: &[u16], out: &mut [i32]) {
-    let row = |row: u16| row_of(block, row, query.len());
-    let (tiles, rest) = rows.as_chunks::<TILE>();
-    let (out_tiles, out_rest) = out.as_chunks_mut::<TILE>();
-    for (tile, out) in tiles.iter().zip(out_tiles) {
-        *out = dot_i8_widening(query, tile.map(row));
-    }
-    for (one, out) in rest.iter().zip(out_rest) {
-        [*out] = dot_i8_widening(query, [row(*one)]);
+    for (rows, out) in rows.chunks(TILE).zip(out.chunks_mut(TILE)) {
+        let dots = dot_i8_widening(query, tile(block, rows, query.len()));
+        out.copy_from_slice(&dots[..rows.len()]);
     }
 }
 
