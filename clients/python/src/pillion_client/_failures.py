@@ -139,7 +139,8 @@ def _status(error: grpc.RpcError) -> status_pb2.Status | None:
 
 
 def _unpack(item: AnyMessage, into: Message) -> bool:
-    return bool(item.Unpack(into)) if item.Is(into.DESCRIPTOR) else False
+    """Fill the message when the item holds one of its type; say whether it did."""
+    return bool(item.Unpack(into))
 
 
 def _from_grpc_itself(code: StatusCode, detail: str, target: str) -> PillionError:

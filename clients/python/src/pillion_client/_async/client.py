@@ -229,11 +229,11 @@ class AsyncClient(AsyncWriting):
             window.end()
             async for ack in self._exchange(stream, window):
                 yield ack
+            await stream.finish_writing()
             while not window.is_idle:
                 async for ack in self._receive(stream, window):
                     yield ack
-            await stream.finish_writing()
-            async for ack in self._receive(stream, window):
+            async for ack in self._receive(stream, window):  # the stream's end, good or bad
                 yield ack
         finally:
             await stream.cancel()

@@ -41,12 +41,11 @@ class AsyncTransport:
         self._metadata = call_metadata(target, tls, token)
         self._default_deadline_seconds = default_deadline_seconds
         self._retry = retry
-        credentials = tls and grpc.ssl_channel_credentials(
+        self._options = channel_options(target, tls)
+        self._credentials = tls and grpc.ssl_channel_credentials(
             tls.root_certificates, tls.private_key, tls.certificate_chain
         )
-        self._channel = runtime.open_channel(
-            target.address, channel_options(target, tls), credentials
-        )
+        self._channel = runtime.open_channel(target.address, self._options, self._credentials)
         self._callables: dict[str, Any] = {}
 
     async def close(self) -> None:
@@ -94,7 +93,9 @@ class AsyncTransport:
     def open_import(self, deadline_seconds: float | None) -> runtime.Duplex:
         """Open the stream of an import; None: without a deadline."""
         return runtime.Duplex(
-            self._channel,
+            self.target.address,
+            self._options,
+            self._credentials,
             _methods.IMPORT_PATH,
             service.ImportResponse.FromString,
             timeout=deadline_seconds,

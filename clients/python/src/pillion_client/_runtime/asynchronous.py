@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 
 import grpc
 import grpc.aio
 from google.protobuf.message import Message
+
+from pillion_client._runtime import synchronous
 
 ItemT = TypeVar("ItemT")
 MessageT = TypeVar("MessageT", bound=Message)
@@ -52,34 +54,35 @@ async def resolve(made: Awaitable[ItemT] | ItemT) -> ItemT:
 
 
 class Duplex:
-    """A stream both ways, driven by one task: write, read, and at the end cancel."""
+    """A stream both ways, driven by one task: write, read, and at the end cancel.
+
+    It is the blocking one with its reads in a worker thread. grpc.aio's own loses the status of a
+    stream that the server ended while we wrote: the caller would see "Internal error from Core"
+    where the server said, for example, that it does not serve imports.
+    """
 
     def __init__(
         self,
-        channel: grpc.aio.Channel,
+        address: str,
+        options: list[tuple[str, str | int]],
+        credentials: grpc.ChannelCredentials | None,
         path: str,
         response: Callable[[bytes], Message],
         *,
         timeout: float | None,
         metadata: tuple[tuple[str, str], ...],
     ) -> None:
-        self._call: Any = channel.stream_stream(path, response_deserializer=response)(
-            timeout=timeout, metadata=metadata
+        self._blocking = synchronous.Duplex(
+            address, options, credentials, path, response, timeout=timeout, metadata=metadata
         )
 
     async def write(self, data: bytes) -> None:
         """Send a message. When the stream has ended, do nothing: the next read says why."""
-        try:
-            await self._call.write(data)
-        except (asyncio.InvalidStateError, grpc.RpcError):
-            return
+        self._blocking.write(data)
 
     async def finish_writing(self) -> None:
         """Say that no more will be sent."""
-        try:
-            await self._call.done_writing()
-        except (asyncio.InvalidStateError, grpc.RpcError):
-            return
+        self._blocking.finish_writing()
 
     async def read(self, kind: type[MessageT]) -> MessageT | None:
         """Return the next message, or None after the last.
@@ -87,9 +90,8 @@ class Duplex:
         Raises:
             grpc.RpcError: The stream failed.
         """
-        message = await self._call.read()
-        return message if isinstance(message, kind) else None
+        return await asyncio.to_thread(self._blocking.read, kind)
 
     async def cancel(self) -> None:
-        """End the stream at once. After its end, do nothing."""
-        self._call.cancel()
+        """End the stream at once, and with it a read that waits. After its end, do nothing."""
+        self._blocking.cancel()

@@ -51,21 +51,26 @@ def resolve(made: ItemT) -> ItemT:
 class Duplex:
     """A stream both ways, driven by one thread: write, read, and at the end cancel.
 
+    It has a connection of its own, so that bulk does not delay the client's other calls.
     gRPC takes requests from an iterator in a thread of its own; a queue feeds that iterator.
     The queue needs no bound: who writes reads acknowledgements before it writes more.
     """
 
     def __init__(
         self,
-        channel: grpc.Channel,
+        address: str,
+        options: list[tuple[str, str | int]],
+        credentials: grpc.ChannelCredentials | None,
         path: str,
         response: Callable[[bytes], Message],
         *,
         timeout: float | None,
         metadata: tuple[tuple[str, str], ...],
     ) -> None:
+        own = [*options, ("grpc.use_local_subchannel_pool", 1)]
+        self._channel = open_channel(address, own, credentials)
         self._requests: SimpleQueue[bytes | None] = SimpleQueue()
-        self._call: Any = channel.stream_stream(path, response_deserializer=response)(
+        self._call: Any = self._channel.stream_stream(path, response_deserializer=response)(
             iter(self._requests.get, None), timeout=timeout, metadata=metadata
         )
 
@@ -90,3 +95,4 @@ class Duplex:
         """End the stream at once. After its end, do nothing."""
         self._call.cancel()
         self._requests.put(None)  # so that gRPC's thread stops waiting for a request
+        self._channel.close()

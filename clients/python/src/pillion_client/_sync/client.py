@@ -230,11 +230,11 @@ class Client(Writing):
             window.end()
             for ack in self._exchange(stream, window):
                 yield ack
+            stream.finish_writing()
             while not window.is_idle:
                 for ack in self._receive(stream, window):
                     yield ack
-            stream.finish_writing()
-            for ack in self._receive(stream, window):
+            for ack in self._receive(stream, window):  # the stream's end, good or bad
                 yield ack
         finally:
             stream.cancel()
