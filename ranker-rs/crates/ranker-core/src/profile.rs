@@ -179,4 +179,59 @@ impl Profile {
             score * self.spec.consolidated_factor
         }
     }
+
+    /// A cosine with which no row can reach `score`, however new and important it is. Scores are
+    /// monotone, so one comparison rules a row out where the formulas would take two divisions.
+    #[must_use]
+    pub(crate) fn hopeless_cosine(&self, score: f32) -> f32 {
+        let spec = &self.spec;
+        let prior_max = self.prior(1.0, 1.0);
+        let relevance = (score * self.weight_sum - prior_max) / spec.w_relevance;
+        // The inverse is rounded, so it is moved to the safe side and then put to the test.
+        let cosine = spec.relevance_floor + relevance * self.floor_to_one - 1e-5;
+        if self.score(self.relevance(cosine), prior_max, 0) < score {
+            cosine
+        } else {
+            f32::NEG_INFINITY
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_hopeless_cosine_is_hopeless(
+            weights in (0.0_f32..3.0, 0.0_f32..3.0, 0.001_f32..3.0),
+            floor in -1.0_f32..0.99,
+            bar in 0.0_f32..=1.0,
+            below in 0.0_f32..2.0,
+            row in (0.0_f32..=1.0, 0.0_f32..=1.0, prop_oneof![Just(0), Just(flags::CONSOLIDATED)]),
+        ) {
+            let profile = Profile::new(ProfileSpec {
+                w_relevance: weights.0,
+                w_recency: weights.1,
+                w_importance: weights.2,
+                relevance_floor: floor,
+                ..ProfileSpec::default()
+            }).unwrap();
+            let cosine = profile.hopeless_cosine(bar) - below;
+            let score = profile.score(profile.relevance(cosine), profile.prior(row.0, row.1), row.2);
+            prop_assert!(score < bar || cosine == f32::NEG_INFINITY);
+        }
+    }
+
+    #[test]
+    fn most_of_the_range_is_hopeless_when_the_bar_is_high() {
+        let profile = Profile::new(ProfileSpec::default()).unwrap();
+        // 0.6 x relevance + 0.4 reaches 0.7 at a relevance of 0.5.
+        assert!((profile.hopeless_cosine(0.7) - 0.5).abs() < 1e-4);
+        assert_eq!(
+            profile.hopeless_cosine(f32::NEG_INFINITY),
+            f32::NEG_INFINITY
+        );
+    }
 }

@@ -168,7 +168,11 @@ impl Pass<'_> {
                 .scan_f32(&query.unit, &chunk.unit, rows, cosines);
         }
         let spec = self.filter.spec();
+        let mut hopeless = self.profile.hopeless_cosine(top.threshold());
         for (row, cosine) in rows.iter().zip(cosines) {
+            if *cosine <= hopeless {
+                continue;
+            }
             let row = usize::from(*row);
             let relevance = self.relevance(chunk, row, *cosine);
             if relevance < spec.min_relevance {
@@ -196,6 +200,7 @@ impl Pass<'_> {
                 importance,
                 cosine: *cosine,
             });
+            hopeless = self.profile.hopeless_cosine(top.threshold());
         }
     }
 
@@ -216,9 +221,13 @@ impl Pass<'_> {
             .scan_i8(&query.quantised, &chunk.quantised, rows, dots);
         let spec = self.filter.spec();
         let profile = self.profile;
+        let mut hopeless = profile.hopeless_cosine(kth.value());
         for (row, dot) in rows.iter().zip(dots) {
             let row = usize::from(*row);
             let (low, high) = query.cosine_bounds(*dot, chunk.quantisation[row]);
+            if high <= hopeless {
+                continue;
+            }
             let relevance_high = self.relevance(chunk, row, high);
             let importance = chunk.importance[row];
             let row_flags = chunk.flags[row];
@@ -243,6 +252,7 @@ impl Pass<'_> {
             let score_low = profile.score(relevance_low, prior, row_flags);
             if relevance_low >= spec.min_relevance && score_low >= spec.min_score {
                 kth.push(score_low);
+                hopeless = profile.hopeless_cosine(kth.value());
             }
         }
     }

@@ -104,15 +104,11 @@ fn scan_f32(query: &[LineF32], block: &[LineF32], rows: &[u16], out: &mut [f32])
 fn dot_i8(query: &[LineI8], rows: [&[LineI8]; TILE]) -> [i32; TILE] {
     let ones = _mm256_set1_epi16(1);
     let mut sums = [_mm256_setzero_si256(); TILE];
-    for (line, q) in query.iter().enumerate() {
-        let q = load_i8(q);
-        let magnitude = q.map(|half| _mm256_abs_epi8(half));
-        for n in 0..TILE {
-            let r = load_i8(&rows[n][line]);
-            for half in 0..2 {
-                let signed = _mm256_sign_epi8(r[half], q[half]);
-                let pairs = _mm256_maddubs_epi16(magnitude[half], signed);
-                sums[n] = _mm256_add_epi32(sums[n], _mm256_madd_epi16(pairs, ones));
+    for (sum, row) in sums.iter_mut().zip(rows) {
+        for (q, r) in query.iter().zip(row) {
+            for (q, r) in load_i8(q).into_iter().zip(load_i8(r)) {
+                let pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(q), _mm256_sign_epi8(r, q));
+                *sum = _mm256_add_epi32(*sum, _mm256_madd_epi16(pairs, ones));
             }
         }
     }

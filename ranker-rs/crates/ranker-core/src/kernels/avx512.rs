@@ -90,11 +90,10 @@ fn fold(sums: [__m512i; TILE]) -> [i32; TILE] {
 fn dot_i8_vnni(query: &[LineI8], rows: [&[LineI8]; TILE], shift: i32) -> [i32; TILE] {
     let sign = _mm512_set1_epi8(i8::MIN);
     let mut sums = [_mm512_setzero_si512(); TILE];
-    for (line, q) in query.iter().enumerate() {
-        let q = load_i8(q);
-        for n in 0..TILE {
-            let shifted = _mm512_xor_si512(load_i8(&rows[n][line]), sign);
-            sums[n] = _mm512_dpbusd_epi32(sums[n], shifted, q);
+    for (sum, row) in sums.iter_mut().zip(rows) {
+        for (q, r) in query.iter().zip(row) {
+            let shifted = _mm512_xor_si512(load_i8(r), sign);
+            *sum = _mm512_dpbusd_epi32(*sum, shifted, load_i8(q));
         }
     }
     fold(sums).map(|sum| sum - shift)
@@ -125,12 +124,11 @@ fn widen(line: &LineI8) -> [__m512i; 2] {
 #[target_feature(enable = "avx512f,avx512bw")]
 fn dot_i8_widening(query: &[LineI8], rows: [&[LineI8]; TILE]) -> [i32; TILE] {
     let mut sums = [_mm512_setzero_si512(); TILE];
-    for (line, q) in query.iter().enumerate() {
-        let q = widen(q);
-        for n in 0..TILE {
-            let r = widen(&rows[n][line]);
-            sums[n] = _mm512_add_epi32(sums[n], _mm512_madd_epi16(q[0], r[0]));
-            sums[n] = _mm512_add_epi32(sums[n], _mm512_madd_epi16(q[1], r[1]));
+    for (sum, row) in sums.iter_mut().zip(rows) {
+        for (q, r) in query.iter().zip(row) {
+            let (q, r) = (widen(q), widen(r));
+            *sum = _mm512_add_epi32(*sum, _mm512_madd_epi16(q[0], r[0]));
+            *sum = _mm512_add_epi32(*sum, _mm512_madd_epi16(q[1], r[1]));
         }
     }
     fold(sums)
