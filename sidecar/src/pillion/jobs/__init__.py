@@ -1,0 +1,1 @@
+"""Background work: bounded, resumable, and behind the store, never before it."""

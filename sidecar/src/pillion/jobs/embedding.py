@@ -1,0 +1,145 @@
+"""Makes the vectors that writes queued, in small batches, until none is left.
+
+The queue is in the store (``q`` records), so a crash loses nothing and memory stays bounded. A
+batch commits only if its memories are as they were read; otherwise it is read again. Partitions
+take turns. While the embedder does not answer, the job waits longer and longer; a text that it
+refuses is set aside (an ``x`` record) so that it cannot hold up the others.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from typing import TYPE_CHECKING
+
+import numpy as np
+from pillion_storage import codec
+from pillion_storage.api import Batch, Committed, StoreClosed, StoreError
+from pillion_storage.keys import EMBEDDER_KEY, id_of, memory_key, prefix_end, vector_key
+
+from pillion.embedders.errors import EmbedderError, EmbedderInputRejected
+from pillion.service.vectors import PENDING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from uuid import UUID
+
+    from pillion_storage.api import Store
+
+    from pillion.domain.scope import Partition
+    from pillion.ports import Embedder
+    from pillion.service.pending import PendingVectors
+
+BATCH_TEXTS = 32
+IDLE_SECONDS = 30.0
+BACKOFF_FIRST_SECONDS = 0.5
+BACKOFF_MAX_SECONDS = 60.0
+REFUSED = b"x"
+
+_log = logging.getLogger(__name__)
+
+
+class EmbeddingJob:
+    """One thread that makes vectors. ``start`` once, ``stop`` once."""
+
+    def __init__(self, store: Store, embedder: Embedder, pending: PendingVectors) -> None:
+        self._store = store
+        self._embedder = embedder
+        self._pending = pending
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="pillion-embedding", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop after the batch at hand; the rest stays queued in the store."""
+        self._stopping.set()
+        self._pending.wake()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _run(self) -> None:
+        backoff = BACKOFF_FIRST_SECONDS
+        while not self._stopping.is_set():
+            partitions = self._pending.wait(IDLE_SECONDS)
+            try:
+                for partition in partitions:
+                    if self._stopping.is_set():
+                        return
+                    self.make_some(partition)
+                backoff = BACKOFF_FIRST_SECONDS
+            except StoreClosed:
+                return
+            except (EmbedderError, StoreError) as error:
+                _log.warning(
+                    "vectors are late: %s; trying again in %.1f s", type(error).__name__, backoff
+                )
+                self._stopping.wait(backoff)
+                backoff = min(2 * backoff, BACKOFF_MAX_SECONDS)
+
+    def make_some(self, partition: Partition) -> int:
+        """Make the vectors of one batch; return how many ``q`` records are gone.
+
+        Raises:
+            EmbedderError: The embedder does not answer; the batch stays queued.
+        """
+        page = self._store.scan(
+            partition, PENDING, prefix_end(PENDING), limit=BATCH_TEXTS, keys_only=True
+        )
+        ids = [id_of(row.key) for row in page.rows]
+        if not ids:
+            return 0
+        wanted = [memory_key(one) for one in ids] + [EMBEDDER_KEY]
+        found = self._store.read(partition, wanted, at=page.revision).entries
+        space = found.get(EMBEDDER_KEY)
+        if space is None or not codec.decode_embedder(space.value).same_space(
+            self._embedder.identity
+        ):
+            return self._give_up(partition, page.revision, ids)
+        texts: list[tuple[UUID, str]] = []
+        expect = {row.key: row.version for row in page.rows}
+        for one in ids:
+            entry = found.get(memory_key(one))
+            if entry is not None:
+                expect[memory_key(one)] = entry.version
+                texts.append((one, codec.decode_memory(one, entry.value, entry.version).text))
+        vectors, refused = self._embed([text for _, text in texts])
+        puts = {
+            vector_key(one): vector
+            for (one, _), vector in zip(texts, vectors, strict=True)
+            if vector is not None
+        }
+        puts.update({REFUSED + texts[index][0].bytes: b"" for index in refused})
+        batch = Batch(puts=puts, deletes=[row.key for row in page.rows], expect=expect)
+        if isinstance(self._store.commit(partition, batch), Committed):
+            self._pending.add(partition, -len(ids))
+            return len(ids)
+        return 0
+
+    def _give_up(self, partition: Partition, revision: int, ids: Sequence[UUID]) -> int:
+        """Leave memories of another embedder's space without a vector: a mix would be worse."""
+        del revision
+        _log.error("a partition waits for vectors of another embedder; they are set aside")
+        puts = {REFUSED + one.bytes: b"" for one in ids}
+        batch = Batch(puts=puts, deletes=[PENDING + one.bytes for one in ids])
+        if isinstance(self._store.commit(partition, batch), Committed):
+            self._pending.add(partition, -len(ids))
+            return len(ids)
+        return 0
+
+    def _embed(self, texts: Sequence[str]) -> tuple[list[bytes | None], list[int]]:
+        """Return each text's vector (None where it was refused) and the places refused."""
+        if not texts:
+            return [], []
+        try:
+            made = self._embedder.embed_passages(texts)
+        except EmbedderInputRejected:
+            if len(texts) == 1:
+                return [None], [0]
+            half = len(texts) // 2
+            left, left_refused = self._embed(texts[:half])
+            right, right_refused = self._embed(texts[half:])
+            return left + right, left_refused + [half + place for place in right_refused]
+        return [np.ascontiguousarray(one, dtype="<f4").tobytes() for one in made], []

@@ -1,0 +1,382 @@
+"""What each mutation does to a draft: read through it, decide with the domain, write back.
+
+Everything here is deterministic given the draft, the time, the ids and the vectors it is given.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeVar
+
+from pillion.domain.errors import PillionError, Reason
+from pillion.domain.memory import (
+    CONFIDENCE_DEFAULT,
+    FOREVER,
+    IMPORTANCE_DEFAULT,
+    EndReason,
+    Episode,
+    Memory,
+    MemoryKind,
+    MemoryStatus,
+    Recurrence,
+    Source,
+    SourceKind,
+)
+from pillion.domain.mutations import (
+    AddMemory,
+    CaptureEpisode,
+    CloseOpenItem,
+    ConfirmMemory,
+    ConflictPolicy,
+    MutationResult,
+    Outcome,
+    PatchMemory,
+    PutFact,
+    RetractMemory,
+)
+from pillion.domain.rendering import render_fact
+from pillion.domain.scope import FactKey
+from pillion.domain.validation import checked_value
+from pillion.service.preconditions import require, require_fact
+from pillion.service.records import Records, not_found
+from pillion.service.timelines import Timelines
+from pillion.service.vectors import VectorWriter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from uuid import UUID
+
+    from pillion_storage.keys import KeySpace
+
+    from pillion.domain.embedding import EmbedderIdentity
+    from pillion.domain.mutations import Guard, MemoryDraft, Mutation
+    from pillion.service.draft import Draft
+    from pillion.service.vectors import MadeVectors
+
+T = TypeVar("T")
+
+
+def text_of(draft: MemoryDraft) -> str:
+    """Return the text that is embedded and searched for a memory as stated."""
+    if draft.text.strip() or draft.value is None:
+        return draft.text
+    key = FactKey(draft.subject, draft.context, draft.attribute)
+    return render_fact(key, draft.value)
+
+
+def text_to_embed(mutation: Mutation) -> str | None:
+    """Return the text that the server would have to embed for a mutation; None: none."""
+    match mutation:
+        case PutFact(fact=stated) | AddMemory(memory=stated) if not stated.vector:
+            return text_of(stated)
+        case CaptureEpisode(indexed=True, vector=b"") as episode:
+            return episode.content
+        case PatchMemory(patch=patch) if "text" in patch.fields and not patch.vector:
+            return patch.text
+        case _:
+            return None
+
+
+class Applier:
+    """Applies mutations to one draft at one instant."""
+
+    def __init__(
+        self,
+        draft: Draft,
+        keys: KeySpace,
+        *,
+        now: int,
+        new_id: Callable[[], UUID],
+        server_space: EmbedderIdentity | None,
+        made: MadeVectors,
+    ) -> None:
+        self._draft = draft
+        self._keys = keys
+        self._now = now
+        self._new_id = new_id
+        self.records = Records(draft, keys, VectorWriter(draft, server_space, made))
+        self.timelines = Timelines(draft, keys, self.records, now)
+
+    def apply(self, mutation: Mutation) -> MutationResult:  # noqa: PLR0911  (one a kind)
+        """Carry out one mutation, or raise PillionError leaving the draft to be rolled back."""
+        match mutation:
+            case PutFact():
+                return self._put_fact(mutation)
+            case AddMemory():
+                return self._add_memory(mutation)
+            case CaptureEpisode():
+                return self._capture_episode(mutation)
+            case PatchMemory():
+                return self._patch_memory(mutation)
+            case ConfirmMemory():
+                return self._confirm_memory(mutation)
+            case RetractMemory():
+                return self._retract_memory(mutation)
+            case CloseOpenItem():
+                return self._close_open_item(mutation)
+
+    def check_guard(self, guard: Guard) -> None:
+        """Refuse the write when a guard does not hold."""
+        if guard.fact is not None:
+            require_fact(guard.precondition, self._draft, self._keys, guard.fact)
+        elif guard.memory_id is not None:
+            memory = self.records.find_memory(guard.memory_id)
+            require(guard.precondition, memory.version if memory else 0, str(guard.memory_id))
+
+    # --- making ----------------------------------------------------------------------------
+
+    def _memory_from(self, stated: MemoryDraft) -> Memory:
+        """Return the memory that a caller's words become, with the server's defaults."""
+        status = stated.status
+        if status is None:
+            inferred = stated.source.kind is SourceKind.INFERENCE
+            status = MemoryStatus.CANDIDATE if inferred else MemoryStatus.STATED
+        valid_from = stated.valid_from if stated.valid_from is not None else self._now
+        if stated.valid_to is not None and stated.valid_to <= valid_from:
+            raise PillionError.of_field(
+                "valid_to",
+                "must come after valid_from (the server's time when absent)",
+                Reason.INTERVAL_EMPTY,
+            )
+        if stated.source.episode_id is not None and not self.records.has_episode(
+            stated.source.episode_id
+        ):
+            raise not_found("episode", stated.source.episode_id)
+        return Memory(
+            id=stated.id if stated.id is not None else self._new_id(),
+            subject=stated.subject,
+            context=stated.context,
+            kind=stated.kind,
+            attribute=stated.attribute,
+            value=checked_value("value", stated.value) if stated.value is not None else None,
+            text=text_of(stated),
+            source=stated.source,
+            importance=_or(stated.importance, IMPORTANCE_DEFAULT),
+            confidence=_or(stated.confidence, CONFIDENCE_DEFAULT),
+            status=status,
+            pinned=stated.pinned,
+            pii_labels=tuple(sorted(set(stated.pii_labels))),
+            labels=tuple(sorted(set(stated.labels))),
+            derived_from=tuple(dict.fromkeys(stated.derived_from)),
+            valid_from=valid_from,
+            valid_to=_or(stated.valid_to, FOREVER),
+            end_reason=EndReason.OPEN if stated.valid_to is None else EndReason.STATED,
+            expires_at=_or(stated.expires_at, FOREVER),
+            retention_class=stated.retention_class,
+            session_id=stated.session_id,
+            created_at=self._now,
+            updated_at=self._now,
+        )
+
+    def _put_fact(self, mutation: PutFact) -> MutationResult:
+        memory = self._memory_from(mutation.fact)
+        require_fact(mutation.precondition, self._draft, self._keys, memory.fact_key)
+        self._refuse_taken(memory.id)
+        if memory.status is MemoryStatus.CANDIDATE:
+            # A guess is kept beside the timeline; it joins it when somebody confirms it.
+            self.records.create(memory, mutation.fact.vector)
+            return MutationResult(memory.id, Outcome.CREATED, valid_to=memory.valid_to)
+        return self.timelines.put(
+            memory,
+            mutation.conflict_policy,
+            mutation.fact.valid_to,
+            self._new_id,
+            vector=mutation.fact.vector,
+        )
+
+    def _add_memory(self, mutation: AddMemory) -> MutationResult:
+        memory = self._memory_from(mutation.memory)
+        self._refuse_taken(memory.id)
+        for source_id in memory.derived_from:
+            self.records.memory(source_id)
+        self.records.create(memory, mutation.memory.vector)
+        return MutationResult(memory.id, Outcome.CREATED, valid_to=memory.valid_to)
+
+    def _capture_episode(self, mutation: CaptureEpisode) -> MutationResult:
+        episode_id = mutation.id if mutation.id is not None else self._new_id()
+        if self.records.has_episode(episode_id):
+            raise PillionError(
+                Reason.ALREADY_EXISTS,
+                f"episode {episode_id} exists; episodes are never edited",
+                metadata={"id": str(episode_id)},
+            )
+        occurred_at = _or(mutation.occurred_at, self._now)
+        memory_id = self._new_id() if mutation.indexed else None
+        episode = Episode(
+            id=episode_id,
+            subject=mutation.subject,
+            context=mutation.context,
+            content=mutation.content,
+            media_type=mutation.media_type,
+            source_kind=mutation.source_kind,
+            author=mutation.author,
+            occurred_at=occurred_at,
+            recorded_at=self._now,
+            session_id=mutation.session_id,
+            external_ref=mutation.external_ref,
+            labels=tuple(sorted(set(mutation.labels))),
+            retention_class=mutation.retention_class,
+            expires_at=_or(mutation.expires_at, FOREVER),
+            memory_id=memory_id,
+        )
+        self.records.create_episode(episode)
+        if memory_id is not None:
+            self.records.create(
+                _recalling(episode, memory_id, mutation.importance, self._now), mutation.vector
+            )
+        return MutationResult(episode_id, Outcome.CREATED, memory_id=memory_id)
+
+    def _refuse_taken(self, memory_id: UUID) -> None:
+        if self.records.find_memory(memory_id) is not None:
+            raise PillionError(
+                Reason.ALREADY_EXISTS,
+                f"memory {memory_id} exists: patch it, or leave the id out",
+                metadata={"id": str(memory_id)},
+            )
+
+    # --- changing --------------------------------------------------------------------------
+
+    def _patch_memory(self, mutation: PatchMemory) -> MutationResult:
+        old = self.records.memory(mutation.memory_id)
+        require(mutation.precondition, _current(old), str(old.id))
+        patch = mutation.patch
+        changes: dict[str, object] = {}
+        for field in patch.fields - {"vector"}:
+            value = getattr(patch, field)
+            changes[field] = _PATCH_DEFAULTS[field] if value is None else value
+        for field in ("labels", "pii_labels"):
+            if field in changes:
+                changes[field] = tuple(sorted(set(getattr(patch, field))))
+        new = replace(old, **changes)  # type: ignore[arg-type]
+        vector = patch.vector if "vector" in patch.fields else b""
+        if vector or new.text != old.text:
+            self.records.set_vector(new, vector)
+        elif new == old:
+            return MutationResult(old.id, Outcome.UNCHANGED, version=old.version)
+        self.records.update(replace(new, updated_at=self._now))
+        return MutationResult(old.id, Outcome.UPDATED, valid_to=new.valid_to)
+
+    def _confirm_memory(self, mutation: ConfirmMemory) -> MutationResult:
+        old = self.records.memory(mutation.memory_id)
+        require(mutation.precondition, _current(old), str(old.id))
+        episode = mutation.source.episode_id
+        if episode is not None and not self.records.has_episode(episode):
+            raise not_found("episode", episode)
+        if not old.on_timeline:
+            raise PillionError(Reason.ALREADY_ENDED, "the memory was already taken back")
+        known = old.recurrence.episode_ids
+        confirmed = replace(
+            old,
+            status=MemoryStatus.CONFIRMED,
+            confidence=1.0,
+            recurrence=Recurrence(
+                old.recurrence.count + 1,
+                known if episode is None or episode in known else (*known, episode),
+            ),
+            updated_at=self._now,
+        )
+        if not old.is_fact or old.status is not MemoryStatus.CANDIDATE:
+            self.records.update(confirmed)
+            return MutationResult(old.id, Outcome.UPDATED, valid_to=old.valid_to)
+        end = None if old.valid_to == FOREVER else old.valid_to
+        result = self.timelines.put(
+            confirmed, ConflictPolicy.PREFER_SOURCE, end, self._new_id, stored=True
+        )
+        if result.id != old.id:  # the timeline already said so: the candidate has served
+            self.records.update(
+                replace(confirmed, end_reason=EndReason.WITHDRAWN, superseded_by=result.id)
+            )
+        return result
+
+    def _retract_memory(self, mutation: RetractMemory) -> MutationResult:
+        instant = _or(mutation.valid_to, self._now)
+        if mutation.fact is not None:
+            require_fact(mutation.precondition, self._draft, self._keys, mutation.fact)
+            entry = self.timelines.holding(mutation.fact, instant)
+            if entry is None:
+                raise not_found("row of this fact at that instant", mutation.fact.attribute)
+            return self.timelines.retract(self.records.memory(entry.memory_id), instant)
+        if mutation.memory_id is None:
+            raise PillionError.of_field("target", "name a memory or a fact")
+        memory = self.records.memory(mutation.memory_id)
+        require(mutation.precondition, _current(memory), str(memory.id))
+        return self.retract(memory, instant)
+
+    def retract(self, memory: Memory, instant: int) -> MutationResult:
+        """Retract any memory from an instant on."""
+        if memory.is_fact and memory.status is not MemoryStatus.CANDIDATE:
+            return self.timelines.retract(memory, instant)
+        if not memory.on_timeline or instant >= memory.valid_to:
+            raise PillionError(Reason.ALREADY_ENDED, "the memory had ended by that instant")
+        never = instant <= memory.valid_from
+        retracted = replace(
+            memory,
+            valid_to=memory.valid_to if never else instant,
+            end_reason=EndReason.WITHDRAWN if never else EndReason.RETRACTED,
+            retracted_at=self._now,
+            updated_at=self._now,
+        )
+        self.records.update(retracted)
+        return MutationResult(memory.id, Outcome.UPDATED, valid_to=retracted.valid_to)
+
+    def _close_open_item(self, mutation: CloseOpenItem) -> MutationResult:
+        item = self.records.memory(mutation.memory_id)
+        require(mutation.precondition, _current(item), str(item.id))
+        if item.kind is not MemoryKind.OPEN_ITEM:
+            raise PillionError.of_field(
+                "close_open_item.memory_id", f"is {item.kind.name}, not an OPEN_ITEM"
+            )
+        if item.closed_at != FOREVER:
+            raise PillionError(Reason.ALREADY_ENDED, "the item is closed already")
+        closed_at = _or(mutation.closed_at, self._now)
+        if closed_at <= item.valid_from:
+            raise PillionError.of_field(
+                "close_open_item.closed_at", "must come after valid_from", Reason.INTERVAL_EMPTY
+            )
+        closed = replace(
+            item,
+            closed_at=closed_at,
+            valid_to=min(item.valid_to, closed_at),
+            end_reason=EndReason.STATED,
+            updated_at=self._now,
+        )
+        self.records.update(closed)
+        return MutationResult(item.id, Outcome.UPDATED, valid_to=closed.valid_to)
+
+
+_PATCH_DEFAULTS = {
+    "importance": IMPORTANCE_DEFAULT,
+    "confidence": CONFIDENCE_DEFAULT,
+    "expires_at": FOREVER,
+}
+
+
+def _or(value: T | None, default: T) -> T:
+    return default if value is None else value
+
+
+def _current(memory: Memory) -> int:
+    """Return a memory's version for preconditions; -1: this very write made it."""
+    return memory.version or -1
+
+
+def _recalling(episode: Episode, memory_id: UUID, importance: float | None, now: int) -> Memory:
+    """Return the EPISODIC memory by which an episode is recalled."""
+    inferred = episode.source_kind is SourceKind.INFERENCE
+    return Memory(
+        id=memory_id,
+        subject=episode.subject,
+        context=episode.context,
+        kind=MemoryKind.EPISODIC,
+        text=episode.content,
+        source=Source(episode.source_kind, episode.id, author=episode.author),
+        importance=_or(importance, IMPORTANCE_DEFAULT),
+        status=MemoryStatus.CANDIDATE if inferred else MemoryStatus.STATED,
+        labels=episode.labels,
+        valid_from=episode.occurred_at,
+        expires_at=episode.expires_at,
+        retention_class=episode.retention_class,
+        session_id=episode.session_id,
+        created_at=now,
+        updated_at=now,
+    )

@@ -1,0 +1,132 @@
+"""Put the use cases together from what bootstrap chose."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from pillion.embedders.cache import QueryCache
+from pillion.jobs.embedding import EmbeddingJob
+from pillion.service.consolidator import Consolidator
+from pillion.service.forgetter import Forgetter
+from pillion.service.importer import Importer
+from pillion.service.partitions import KeySpaces
+from pillion.service.pending import PendingVectors
+from pillion.service.reader import Reader
+from pillion.service.residents import Residents
+from pillion.service.searcher import Searcher
+from pillion.service.statistics import StatisticsReader
+from pillion.service.writer import Writer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from pillion_storage.api import Store
+
+    from pillion.ports import Clock, Embedder, IdSource, Summarizer
+
+# From how many vectors an approximate index pays; measured, see docs/adr/0006.
+INDEX_FROM_DEFAULT: Final = 50_000
+QUERY_CACHE_ENTRIES: Final = 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceSettings:
+    """What the use cases let an operator choose.
+
+    Attributes:
+        index_from: Vectors of a partition from which it is searched by an approximate index.
+        query_cache_entries: Query vectors that are remembered.
+        format_version: Of the store's files, for ``stats``.
+    """
+
+    index_from: int = INDEX_FROM_DEFAULT
+    query_cache_entries: int = QUERY_CACHE_ENTRIES
+    format_version: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UseCases:
+    """Everything that the edge can ask for."""
+
+    writer: Writer
+    importer: Importer
+    reader: Reader
+    searcher: Searcher
+    forgetter: Forgetter
+    consolidator: Consolidator
+    statistics: StatisticsReader
+    closers: tuple[Callable[[], None], ...]
+
+    def close(self) -> None:
+        """Stop background work, then close the embedder and the store. Repeats do nothing."""
+        for close in self.closers:
+            close()
+
+
+def assemble(
+    *,
+    store: Store,
+    store_kind: str,
+    embedder: Embedder | None,
+    summarizers: Mapping[str, Summarizer],
+    lost_details: Callable[[Sequence[str], Sequence[str]], Sequence[str]],
+    clock: Clock,
+    ids: IdSource,
+    settings: ServiceSettings,
+) -> UseCases:
+    """Return the use cases, with their background work started."""
+    keys = KeySpaces(store)
+    pending = PendingVectors(store)
+    pending.load()
+    queries = (
+        QueryCache(embedder, entries_max=settings.query_cache_entries)
+        if embedder is not None
+        else None
+    )
+    residents = Residents(store, keys, index_from=settings.index_from)
+    writer = Writer(store=store, keys=keys, clock=clock, ids=ids, embedder=queries, pending=pending)
+    closers: list[Callable[[], None]] = []
+    if queries is not None:
+        job = EmbeddingJob(store, queries, pending)
+        job.start()
+        closers.append(job.stop)
+    closers.append(residents.close)
+    if queries is not None:
+        closers.append(queries.close)
+    closers.append(store.close)
+    return UseCases(
+        writer=writer,
+        importer=Importer(store=store, writer=writer, pending=pending),
+        reader=Reader(store=store, keys=keys, clock=clock),
+        searcher=Searcher(
+            store=store,
+            keys=keys,
+            residents=residents,
+            clock=clock,
+            embedder=queries,
+            pending=pending,
+            index_from=settings.index_from,
+        ),
+        forgetter=Forgetter(store=store, keys=keys, clock=clock, writer=writer),
+        consolidator=Consolidator(
+            store=store,
+            keys=keys,
+            clock=clock,
+            ids=ids,
+            writer=writer,
+            pending=pending,
+            summarizers=summarizers,
+            lost_details=lost_details,
+        ),
+        statistics=StatisticsReader(
+            store=store,
+            store_kind=store_kind,
+            residents=residents,
+            pending=pending,
+            embedder=embedder,
+            clock=clock,
+            format_version=settings.format_version,
+        ),
+        closers=tuple(closers),
+    )

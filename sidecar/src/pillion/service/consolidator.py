@@ -1,0 +1,294 @@
+"""Consolidate: state the lasting facts of one subject's old episodic memories."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+from uuid import UUID
+
+import numpy as np
+from pillion_storage import codec
+from pillion_storage.api import Batch, Committed, Token
+from pillion_storage.keys import SubjectRecord, id_of, prefix_end
+
+from pillion.domain.commands import ConsolidateReport, SkippedCluster, SkipReason
+from pillion.domain.consolidation import cluster, consolidated, same_thing_threshold
+from pillion.domain.errors import PillionError, Reason
+from pillion.domain.limits import (
+    CLUSTER_IDS_MAX,
+    CLUSTER_SIZE_MAX,
+    CLUSTER_SIZE_MIN,
+    CONSOLIDATE_MEMORIES_MAX,
+    CONTEXT_BYTES_MAX,
+    SKIPPED_CLUSTERS_MAX,
+    TEXT_BYTES_MAX,
+)
+from pillion.domain.memory import MemoryKind
+from pillion.domain.queries import Filter
+from pillion.domain.validation import (
+    check_instant,
+    check_request_id,
+    check_subject,
+    check_text,
+)
+from pillion.service import answers
+from pillion.service.reading import RecordReader
+from pillion.service.vectors import MadeVectors, pending_added
+from pillion.service.writer import token_id
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from pillion_storage.api import Store
+
+    from pillion.domain.commands import ConsolidateCommand
+    from pillion.domain.memory import Memory
+    from pillion.domain.scope import Partition
+    from pillion.ports import Clock, Deadline, IdSource, Summarizer
+    from pillion.service.partitions import KeySpaces
+    from pillion.service.pending import PendingVectors
+    from pillion.service.writer import Writer
+
+WEEK_US: Final = 7 * 86_400 * 1_000_000
+SENTENCES_MAX: Final = 12
+SCAN_ROWS: Final = 500
+
+
+class Consolidator:
+    """Makes semantic memories of episodic ones. One at a time in a partition."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        keys: KeySpaces,
+        clock: Clock,
+        ids: IdSource,
+        writer: Writer,
+        pending: PendingVectors,
+        summarizers: Mapping[str, Summarizer],
+        lost_details: Callable[[Sequence[str], Sequence[str]], Sequence[str]],
+    ) -> None:
+        self._store = store
+        self._keys = keys
+        self._clock = clock
+        self._ids = ids
+        self._writer = writer
+        self._pending = pending
+        self._summarizers = summarizers
+        self._lost_details = lost_details
+        self._lock = threading.Lock()
+        self._running: set[Partition] = set()
+
+    def consolidate(
+        self, partition: Partition, command: ConsolidateCommand, deadline: Deadline
+    ) -> ConsolidateReport:
+        """Consolidate one subject's episodic memories, cluster by cluster.
+
+        Each cluster is one commit that fails if a source changed meanwhile, so live writers win.
+        Sources stay, marked; what is marked is not looked at again, so a call that was cut short
+        is gone on with by calling it again.
+
+        Raises:
+            PillionError: ALREADY_RUNNING when this partition is being consolidated.
+        """
+        summarizer = self._checked(command)
+        token = token_id("consolidate", command.request_id) if command.request_id else b""
+        if token and not command.dry_run:
+            earlier = self._store.find_token(partition, token)
+            if earlier is not None:
+                return self._replayed(partition, earlier, command.body_digest)
+        with self._alone(partition):
+            report = self._run(partition, command, summarizer, deadline)
+            if token and not command.dry_run:
+                memo = _memo(command.body_digest, report)
+                outcome = self._store.commit(partition, Batch(token=Token(token, memo)))
+                if isinstance(outcome, Committed):
+                    report = replace(report, revision=outcome.revision)
+        return report
+
+    def _checked(self, command: ConsolidateCommand) -> Summarizer:
+        check_request_id(command.request_id)
+        check_subject("subject", command.subject)
+        check_text("context", command.context, CONTEXT_BYTES_MAX)
+        check_instant("before", command.before)
+        if not CLUSTER_SIZE_MIN <= command.cluster_size_min <= CLUSTER_SIZE_MAX:
+            raise PillionError.of_field(
+                "cluster_size_min", f"must be from {CLUSTER_SIZE_MIN} to {CLUSTER_SIZE_MAX}"
+            )
+        summarizer = self._summarizers.get(command.summarizer)
+        if summarizer is None:
+            known = ", ".join(sorted(self._summarizers))
+            raise PillionError.of_field("summarizer", f"is not installed here; there is {known}")
+        return summarizer
+
+    @contextmanager
+    def _alone(self, partition: Partition) -> Iterator[None]:
+        with self._lock:
+            if partition in self._running:
+                raise PillionError(
+                    Reason.ALREADY_RUNNING, "this partition is being consolidated already"
+                )
+            self._running.add(partition)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._running.discard(partition)
+
+    def _run(
+        self,
+        partition: Partition,
+        command: ConsolidateCommand,
+        summarizer: Summarizer,
+        deadline: Deadline,
+    ) -> ConsolidateReport:
+        now = self._clock.now_us()
+        before = command.before if command.before is not None else now - WEEK_US
+        memories, more = self._old_memories(partition, command, before, now)
+        groups = self._clusters(partition, memories)
+        created: list[Memory] = []
+        skipped: list[SkippedCluster] = []
+        count = looked_at = 0
+        for group in groups:
+            deadline.check()
+            sources = [memories[place] for place in group]
+            if len(sources) < command.cluster_size_min:
+                skipped.append(_skip(sources, SkipReason.TOO_SMALL))
+                continue
+            looked_at += 1
+            outcome = self._consolidate_one(partition, sources, summarizer, dry_run=command.dry_run)
+            if isinstance(outcome, SkippedCluster):
+                skipped.append(outcome)
+            else:
+                created.append(outcome)
+                count += len(sources)
+        return ConsolidateReport(
+            clusters=looked_at,
+            created=tuple(created),
+            consolidated=count,
+            skipped=tuple(sorted(skipped, key=lambda one: one.reason)[:SKIPPED_CLUSTERS_MAX]),
+            dry_run=command.dry_run,
+            more=more,
+            revision=self._store.head(partition).revision,
+        )
+
+    def _old_memories(
+        self, partition: Partition, command: ConsolidateCommand, before: int, now: int
+    ) -> tuple[list[Memory], bool]:
+        """Return the memories to look at, oldest first, and whether there are more."""
+        wanted = Filter(
+            subjects=frozenset({command.subject}),
+            contexts=frozenset({command.context}),
+            kinds=frozenset({MemoryKind.EPISODIC}),
+        )
+        keys = self._keys.of(partition)
+        reader = RecordReader(self._store, partition, keys)
+        prefix = keys.subject_range(command.subject, SubjectRecord.MEMORY)
+        found: list[Memory] = []
+        start: bytes | None = prefix
+        while start is not None:
+            page = self._store.scan(
+                partition, start, prefix_end(prefix), limit=SCAN_ROWS, keys_only=True
+            )
+            memories, _ = reader.memories([id_of(row.key) for row in page.rows], page.revision)
+            found += [
+                one
+                for one in memories.values()
+                if one.valid_from < before
+                and one.consolidated_into is None
+                and wanted.admits(one, now, now)
+            ]
+            if len(found) > CONSOLIDATE_MEMORIES_MAX:
+                break
+            start = page.next_start
+        found.sort(key=lambda one: (one.valid_from, one.id))
+        return found[:CONSOLIDATE_MEMORIES_MAX], len(found) > CONSOLIDATE_MEMORIES_MAX
+
+    def _clusters(self, partition: Partition, memories: Sequence[Memory]) -> list[list[int]]:
+        """Group memories by the similarity of their vectors, or of their words without."""
+        if not memories:
+            return []
+        reader = RecordReader(self._store, partition, self._keys.of(partition))
+        vectors: dict[UUID, bytes] = {}
+        ids = [one.id for one in memories]
+        for begin in range(0, len(ids), SCAN_ROWS):
+            vectors |= reader.vectors(ids[begin : begin + SCAN_ROWS], None)
+        if len(vectors) == len(memories):
+            rows = np.stack([np.frombuffer(vectors[one], dtype="<f4") for one in ids])
+            rows = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+            similarities = (rows @ rows.T).tolist()
+        else:
+            similarities = _word_overlap([one.text for one in memories])
+        return cluster(similarities, same_thing_threshold(similarities))
+
+    def _consolidate_one(
+        self,
+        partition: Partition,
+        sources: Sequence[Memory],
+        summarizer: Summarizer,
+        *,
+        dry_run: bool,
+    ) -> Memory | SkippedCluster:
+        texts = [one.text for one in sources]
+        statements = [one.text for one in summarizer.summarize(texts, sentences_max=SENTENCES_MAX)]
+        text = " ".join(statements)
+        lost = self._lost_details(texts, statements)
+        if lost or not text or len(text.encode()) > TEXT_BYTES_MAX:
+            return _skip(sources, SkipReason.LOSES_DETAILS, len(lost))
+        now = self._clock.now_us()
+        made = consolidated(sources, text, self._ids.new_id(), now)
+        if dry_run:
+            return made
+        draft, applier = self._writer.open_draft(partition, MadeVectors())
+        for source in sources:
+            current = applier.records.find_memory(source.id)
+            if current is None or current.version != source.version:
+                return _skip(sources, SkipReason.CHANGED)
+            applier.records.update(replace(current, consolidated_into=made.id, updated_at=now))
+        applier.records.create(made)
+        outcome = self._store.commit(partition, draft.batch(None))
+        if not isinstance(outcome, Committed):
+            return _skip(sources, SkipReason.CHANGED)
+        self._pending.add(partition, pending_added(draft))
+        return replace(made, version=outcome.revision)
+
+    def _replayed(
+        self, partition: Partition, earlier: Committed, body_digest: bytes
+    ) -> ConsolidateReport:
+        answers.check_same_body(earlier.memo, body_digest)
+        _, clusters, created, count, more = codec.unpack(earlier.memo or b"")
+        ids = [UUID(bytes=one) for one in created]
+        reader = RecordReader(self._store, partition, self._keys.of(partition))
+        memories, _ = reader.memories(ids, None)
+        return ConsolidateReport(
+            clusters=clusters,
+            created=tuple(memories[one] for one in ids if one in memories),
+            consolidated=count,
+            skipped=(),
+            dry_run=False,
+            more=more,
+            revision=earlier.revision,
+        )
+
+
+def _memo(body_digest: bytes, report: ConsolidateReport) -> bytes:
+    created = [one.id.bytes for one in report.created]
+    return codec.pack([body_digest, report.clusters, created, report.consolidated, report.more])
+
+
+def _skip(sources: Sequence[Memory], reason: SkipReason, lost: int = 0) -> SkippedCluster:
+    return SkippedCluster(tuple(one.id for one in sources[:CLUSTER_IDS_MAX]), reason, lost)
+
+
+def _word_overlap(texts: Sequence[str]) -> list[list[float]]:
+    """Return the Jaccard similarity of the texts' word sets, a symmetric matrix."""
+    words = [frozenset(text.lower().split()) for text in texts]
+    matrix = [[1.0] * len(words) for _ in words]
+    for i, mine in enumerate(words):
+        for j in range(i):
+            both = len(mine | words[j])
+            matrix[i][j] = matrix[j][i] = len(mine & words[j]) / both if both else 1.0
+    return matrix

@@ -1,0 +1,145 @@
+"""A read-through overlay on one revision of a partition: what a write wants the store to become.
+
+A draft pins the revision of its first read, remembers the version of every record it read one by
+one (so the commit fails if any of them changes meanwhile), and collects puts and deletes. Later
+mutations of one Write see what earlier ones did. Nothing reaches the store before ``batch``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pillion_storage.api import Batch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from pillion_storage.api import Store, Token
+
+    from pillion.domain.scope import Partition
+
+# Rows that one step of a lazy scan reads: timelines are mostly short.
+SCAN_STEP = 16
+
+
+class Draft:
+    """What one Write reads and wants written. Not shared between threads."""
+
+    def __init__(self, store: Store, partition: Partition) -> None:
+        self._store = store
+        self._partition = partition
+        self.revision = store.head(partition).revision
+        self._read: dict[bytes, tuple[int, bytes | None]] = {}
+        self._changed: dict[bytes, bytes | None] = {}
+        self._journal: list[tuple[bytes, bool, bytes | None]] = []
+
+    def preload(self, keys: Iterable[bytes]) -> None:
+        """Read several records in one call, for those that are sure to be needed."""
+        wanted = [key for key in keys if key not in self._read]
+        if not wanted:
+            return
+        found = self._store.read(self._partition, wanted, at=self.revision).entries
+        for key in wanted:
+            entry = found.get(key)
+            self._read[key] = (entry.version, entry.value) if entry is not None else (0, None)
+
+    def get(self, key: bytes) -> bytes | None:
+        """Return a record as this draft leaves it; the commit will depend on its version."""
+        if key in self._changed:
+            return self._changed[key]
+        self.preload((key,))
+        return self._read[key][1]
+
+    def version(self, key: bytes) -> int:
+        """Return the version that a record had before this draft; 0: it was absent."""
+        self.preload((key,))
+        return self._read[key][0]
+
+    def changed(self, key: bytes) -> bool:
+        """Return whether this draft already changed the record."""
+        return key in self._changed
+
+    def put(self, key: bytes, value: bytes = b"") -> None:
+        """Write a record."""
+        self._note(key)
+        self._changed[key] = value
+
+    def delete(self, key: bytes) -> None:
+        """Remove a record."""
+        self._note(key)
+        self._changed[key] = None
+
+    def _note(self, key: bytes) -> None:
+        self._journal.append((key, key in self._changed, self._changed.get(key)))
+
+    def savepoint(self) -> int:
+        """Return a mark for ``roll_back``."""
+        return len(self._journal)
+
+    def roll_back(self, mark: int) -> None:
+        """Undo every put and delete since the mark. What was read stays read."""
+        while len(self._journal) > mark:
+            key, was_changed, value = self._journal.pop()
+            if was_changed:
+                self._changed[key] = value
+            else:
+                del self._changed[key]
+
+    def scan(
+        self, start: bytes, end: bytes, *, reverse: bool = False
+    ) -> Iterator[tuple[bytes, bytes]]:
+        """Yield the records of [start, end) in key order, or in reverse, as this draft leaves them.
+
+        Ranges are not part of what the commit depends on: the caller reads a head record that
+        every writer of the range also writes.
+        """
+        own = sorted(
+            (item for item in self._changed.items() if start <= item[0] < end), reverse=reverse
+        )
+        stored = self._stored(start, end, reverse=reverse)
+        pending = next(stored, None)
+        for key, value in own:
+            while pending is not None and (pending[0] > key if reverse else pending[0] < key):
+                yield pending
+                pending = next(stored, None)
+            if pending is not None and pending[0] == key:
+                pending = next(stored, None)
+            if value is not None:
+                yield key, value
+        while pending is not None:
+            yield pending
+            pending = next(stored, None)
+
+    def _stored(self, start: bytes, end: bytes, *, reverse: bool) -> Iterator[tuple[bytes, bytes]]:
+        while True:
+            page = self._store.scan(
+                self._partition, start, end, limit=SCAN_STEP, reverse=reverse, at=self.revision
+            )
+            for row in page.rows:
+                yield row.key, row.value
+            if page.next_start is None:
+                return
+            if reverse:
+                end = page.next_start
+            else:
+                start = page.next_start
+
+    def changes(self, family: bytes) -> Iterator[tuple[bytes, bytes | None]]:
+        """Yield what this draft puts (or, with None, deletes) in one family of keys."""
+        for key, value in self._changed.items():
+            if key[:1] == family:
+                yield key, value
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is to be written."""
+        return not self._changed
+
+    def batch(self, token: Token | None) -> Batch:
+        """Return what the store is to commit, if every record read is still as it was."""
+        return Batch(
+            puts={key: value for key, value in self._changed.items() if value is not None},
+            deletes=[key for key, value in self._changed.items() if value is None],
+            expect={key: version for key, (version, _) in self._read.items()},
+            token=token,
+        )

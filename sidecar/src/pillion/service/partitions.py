@@ -1,0 +1,38 @@
+"""What every use case needs of a partition: its key space and secrets, looked up once."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from pillion_storage.keys import KeySpace
+
+from pillion.domain.validation import check_partition
+
+if TYPE_CHECKING:
+    from pillion_storage.api import Store
+
+    from pillion.domain.scope import Partition
+
+
+class KeySpaces:
+    """The key spaces of the partitions in use. Safe to share between threads."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._lock = threading.Lock()
+        self._spaces: dict[Partition, KeySpace] = {}
+
+    def of(self, partition: Partition) -> KeySpace:
+        """Return a partition's key space.
+
+        The first use of a partition writes its secret; a partition that was only ever asked for
+        thus exists, empty.
+        """
+        found = self._spaces.get(partition)
+        if found is not None:
+            return found
+        check_partition(partition)
+        space = KeySpace(self._store.partition_secret(partition))
+        with self._lock:
+            return self._spaces.setdefault(partition, space)

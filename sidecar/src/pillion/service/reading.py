@@ -1,0 +1,91 @@
+"""What reads share: freshness, decoding, and the fields that only a read can fill in."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from pillion_storage import codec
+from pillion_storage.keys import memory_key, pending_key, vector_key
+
+from pillion.domain.errors import PillionError, Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from uuid import UUID
+
+    from pillion_storage.api import Store
+    from pillion_storage.keys import KeySpace
+
+    from pillion.domain.memory import Memory
+    from pillion.domain.scope import Partition
+    from pillion.ports import Deadline
+
+WAIT_STEP_SECONDS: Final = 0.25
+
+
+def wait_for_revision(
+    store: Store, partition: Partition, revision: int, deadline: Deadline
+) -> None:
+    """Wait until the partition has reached a revision.
+
+    Raises:
+        PillionError: FUTURE_REVISION when the deadline comes first.
+    """
+    while store.head(partition).revision < revision:
+        left = deadline.remaining_seconds()
+        if left <= 0:
+            raise PillionError(
+                Reason.FUTURE_REVISION,
+                f"revision {revision} is not reached yet; the newest is "
+                f"{store.head(partition).revision}",
+                metadata={"newest_revision": str(store.head(partition).revision)},
+            )
+        deadline.check()
+        store.wait(partition, revision - 1, min(left, WAIT_STEP_SECONDS))
+
+
+class RecordReader:
+    """Reads whole memories of one partition at one revision (None: the newest)."""
+
+    def __init__(self, store: Store, partition: Partition, keys: KeySpace) -> None:
+        self._store = store
+        self._partition = partition
+        self._keys = keys
+
+    def memories(self, ids: Sequence[UUID], at: int | None) -> tuple[dict[UUID, Memory], int]:
+        """Return the memories that exist, with the revision they were read at.
+
+        ``fact_version`` and ``vector_pending`` are filled in.
+        """
+        wanted = [memory_key(one) for one in ids]
+        wanted += [pending_key(one) for one in ids]
+        result = self._store.read(self._partition, wanted, at=at)
+        entries = result.entries
+        found: dict[UUID, Memory] = {}
+        heads: dict[UUID, bytes] = {}
+        for one in ids:
+            entry = entries.get(memory_key(one))
+            if entry is None:
+                continue
+            memory = codec.decode_memory(one, entry.value, entry.version)
+            if pending_key(one) in entries:
+                memory = replace(memory, vector_pending=True)
+            found[one] = memory
+            if memory.is_fact:
+                heads[one] = self._keys.head(memory.fact_key)
+        if heads:
+            versions = self._store.read(
+                self._partition, set(heads.values()), at=result.revision
+            ).entries
+            for one, head in heads.items():
+                entry = versions.get(head)
+                if entry is not None:
+                    found[one] = replace(found[one], fact_version=entry.version)
+        return found, result.revision
+
+    def vectors(self, ids: Sequence[UUID], at: int | None) -> dict[UUID, bytes]:
+        """Return the vectors that exist, as little-endian float32."""
+        by_key = {vector_key(one): one for one in ids}
+        entries = self._store.read(self._partition, list(by_key), at=at).entries
+        return {by_key[key]: entry.value for key, entry in entries.items()}

@@ -1,0 +1,129 @@
+"""Reading and writing memories and episodes in a draft, with every index that follows them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pillion_storage import codec
+from pillion_storage.keys import (
+    SubjectRecord,
+    captured_key,
+    created_key,
+    derived_key,
+    episode_key,
+    memory_key,
+    vector_key,
+)
+
+from pillion.domain.errors import PillionError, Reason
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from pillion_storage.keys import KeySpace
+
+    from pillion.domain.memory import Episode, Memory
+    from pillion.service.draft import Draft
+    from pillion.service.vectors import VectorWriter
+
+
+def not_found(what: str, record_id: UUID | str) -> PillionError:
+    """Return the error for a record that is not in this partition."""
+    return PillionError(
+        Reason.NOT_FOUND,
+        f"there is no {what} {record_id} in this partition",
+        metadata={"id": str(record_id)},
+    )
+
+
+class Records:
+    """The memories and episodes of one partition, as one draft sees and changes them."""
+
+    def __init__(self, draft: Draft, keys: KeySpace, vectors: VectorWriter) -> None:
+        self._draft = draft
+        self._keys = keys
+        self._vectors = vectors
+
+    def memory(self, memory_id: UUID) -> Memory:
+        """Return a memory.
+
+        Raises:
+            PillionError: NOT_FOUND.
+        """
+        found = self.find_memory(memory_id)
+        if found is None:
+            raise not_found("memory", memory_id)
+        return found
+
+    def find_memory(self, memory_id: UUID) -> Memory | None:
+        """Return a memory, or None. Its version is the one before this draft."""
+        key = memory_key(memory_id)
+        data = self._draft.get(key)
+        if data is None:
+            return None
+        return codec.decode_memory(memory_id, data, self._draft.version(key))
+
+    def has_episode(self, episode_id: UUID) -> bool:
+        """Return whether an episode exists."""
+        return self._draft.get(episode_key(episode_id)) is not None
+
+    def episode(self, episode_id: UUID) -> Episode:
+        """Return an episode.
+
+        Raises:
+            PillionError: NOT_FOUND.
+        """
+        key = episode_key(episode_id)
+        data = self._draft.get(key)
+        if data is None:
+            raise not_found("episode", episode_id)
+        return codec.decode_episode(episode_id, data, self._draft.version(key))
+
+    def create(self, memory: Memory, vector: bytes = b"") -> None:
+        """Add a memory with its indexes, and give it its vector or queue it."""
+        self._vectors.write(memory.id, memory.text, vector)
+        self._index(memory)
+
+    def create_like(self, memory: Memory, other: Memory) -> None:
+        """Add a memory that has another's vector wherever it has another's text."""
+        if memory.text == other.text:
+            self._vectors.copy(other.id, memory.id)
+            self._index(memory)
+        else:
+            self.create(memory)
+
+    def _index(self, memory: Memory) -> None:
+        self._draft.put(memory_key(memory.id), codec.encode_memory(memory))
+        self._draft.put(created_key(memory.created_at, memory.id))
+        self._draft.put(
+            self._keys.of_subject(
+                memory.subject, SubjectRecord.MEMORY, memory.created_at, memory.id
+            )
+        )
+        for source_id in memory.derived_from:
+            self._draft.put(derived_key(source_id, memory.id))
+        if memory.source.episode_id is not None:
+            self._draft.put(derived_key(memory.source.episode_id, memory.id))
+
+    def update(self, memory: Memory) -> None:
+        """Write a changed memory. Subject, context, attribute and creation never change."""
+        self._draft.put(memory_key(memory.id), codec.encode_memory(memory))
+
+    def set_vector(self, memory: Memory, vector: bytes) -> None:
+        """Give a memory a new vector, or queue one for its new text."""
+        self._draft.delete(vector_key(memory.id))
+        self._vectors.write(memory.id, memory.text, vector)
+
+    def create_episode(self, episode: Episode) -> None:
+        """Add an episode with its indexes."""
+        self._draft.put(episode_key(episode.id), codec.encode_episode(episode))
+        self._draft.put(captured_key(episode.recorded_at, episode.id))
+        self._draft.put(
+            self._keys.of_subject(
+                episode.subject, SubjectRecord.EPISODE, episode.recorded_at, episode.id
+            )
+        )
+
+    def update_episode(self, episode: Episode) -> None:
+        """Write an episode whose standing (never its content) changed."""
+        self._draft.put(episode_key(episode.id), codec.encode_episode(episode))

@@ -1,0 +1,306 @@
+"""Search: the best memories by relevance, recency and importance, under a filter."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, TypedDict, Unpack
+from uuid import UUID
+
+import numpy as np
+import pillion_ranker as ranker
+
+from pillion.domain.errors import PillionError, Reason
+from pillion.domain.memory import MemoryKind
+from pillion.domain.queries import (
+    Exactness,
+    Hit,
+    RecencyAnchor,
+    SearchAnswer,
+    SearchPath,
+    Window,
+)
+from pillion.domain.validation import check_search, check_vector_shape
+from pillion.service.reading import RecordReader, wait_for_revision
+from pillion.service.vectors import CLIENT_SPACE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+    from pillion_storage.api import Store
+    from pillion_storage.keys import KeySpace
+
+    from pillion.domain.memory import Memory
+    from pillion.domain.queries import Filter, RankingProfile, SearchQuery
+    from pillion.domain.scope import Partition
+    from pillion.ports import Clock, Deadline, Embedder
+    from pillion.service.partitions import KeySpaces
+    from pillion.service.pending import PendingVectors
+    from pillion.service.resident import View
+    from pillion.service.residents import Residents
+
+DAY_US: Final = 86_400 * 1_000_000
+HALF_LIVES_US: Final = {
+    MemoryKind.EPISODIC: 30.0 * DAY_US,
+    MemoryKind.SEMANTIC: 365.0 * DAY_US,
+    MemoryKind.PROCEDURAL: float("inf"),
+    MemoryKind.SESSION: 30.0 * DAY_US,
+    MemoryKind.OPEN_ITEM: float("inf"),
+}
+# What the index is asked for: enough that re-scoring by recency and importance has a choice.
+INDEX_WANTED: Final = 256
+INDEX_EFFORT: Final = 256
+# A search whose hits changed before they were read is made again, at most this often.
+TRIES_MAX: Final = 3
+
+
+class _Search(TypedDict):
+    """What the ranker needs to know of a search."""
+
+    query: NDArray[np.float32] | None
+    now: int
+    profile: ranker.Profile
+    filter: ranker.Filter
+    k: int
+
+
+class Searcher:
+    """Answers searches from the partitions in memory and the records in the store."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        keys: KeySpaces,
+        residents: Residents,
+        clock: Clock,
+        embedder: Embedder | None,
+        pending: PendingVectors,
+        index_from: int,
+    ) -> None:
+        self._store = store
+        self._keys = keys
+        self._residents = residents
+        self._clock = clock
+        self._embedder = embedder
+        self._pending = pending
+        self._index_from = index_from
+
+    def search(self, partition: Partition, query: SearchQuery, deadline: Deadline) -> SearchAnswer:
+        """Return the best ``top_k`` memories; ties break by id.
+
+        Raises:
+            PillionError: INVALID_FIELD and its like for a malformed query; DIMENSION_MISMATCH,
+                EMBEDDER_MISMATCH when its vector cannot be compared with the partition's.
+        """
+        check_search(query)
+        wait_for_revision(self._store, partition, query.read.at_least_revision, deadline)
+        keys = self._keys.of(partition)
+        resident = self._residents.get(partition)
+        for _ in range(TRIES_MAX):
+            resident.refresh()
+            deadline.check()
+            answer = self._search_once(partition, keys, resident.view, query)
+            if answer is not None:
+                return answer
+        raise PillionError(
+            Reason.OVERLOADED,
+            "the memories found are being changed by others all the time: try again",
+            retry_after_ms=20,
+        )
+
+    def _search_once(
+        self, partition: Partition, keys: KeySpace, view: View, query: SearchQuery
+    ) -> SearchAnswer | None:
+        """Return the answer, or None when a hit changed so that it no longer belongs in it."""
+        now = self._clock.now_us()
+        as_of = query.read.as_of if query.read.as_of is not None else now
+        vector = self._query_vector(view, query)
+        hits, exactness, path = _ranked(
+            view,
+            self._index_from,
+            query=vector,
+            now=now,
+            profile=_profile(query.ranking, view, vector),
+            filter=_filter(keys, query, as_of, now),
+            k=query.top_k,
+        )
+        ids = [UUID(bytes=one.tobytes()) for one in hits.ids]
+        reader = RecordReader(self._store, partition, keys)
+        memories, revision = reader.memories(ids, None) if ids else ({}, self._head(partition))
+        if not all(
+            one in memories and query.filter.admits(memories[one], as_of, now) for one in ids
+        ):
+            return None
+        vectors = reader.vectors(ids, revision) if query.include_vectors else {}
+        return SearchAnswer(
+            hits=_hits(ids, memories, hits, vectors, scored=vector is not None),
+            revision=revision,
+            exactness=exactness,
+            path=path,
+            admitted=hits.admitted if path is not SearchPath.INDEX else 0,
+            vectors_pending=self._pending.count(partition),
+        )
+
+    def _head(self, partition: Partition) -> int:
+        return self._store.head(partition).revision
+
+    def _query_vector(self, view: View, query: SearchQuery) -> NDArray[np.float32] | None:
+        """Return the query's vector in the partition's space; None: none takes part."""
+        if query.vector:
+            if view.space is None:
+                return None  # no memory has a vector yet
+            check_vector_shape("vector", query.vector, view.space.dimension)
+            given = np.frombuffer(query.vector, dtype="<f4").astype(np.float32, copy=False)
+            _refuse_directionless(given)
+            return given
+        if not query.text or view.space is None:
+            return None
+        if view.space.name == CLIENT_SPACE:
+            raise PillionError(
+                Reason.EMBEDDER_MISMATCH,
+                "this partition holds vectors that its clients made: send a query vector",
+                metadata={"embedder": CLIENT_SPACE},
+            )
+        if self._embedder is None or not view.space.same_space(self._embedder.identity):
+            raise PillionError(
+                Reason.EMBEDDER_MISMATCH,
+                f"this partition's vectors come from {view.space.name}, which this server does "
+                "not run: start it with that embedder, or re-embed the partition",
+                metadata={"embedder": view.space.name},
+            )
+        embedded: NDArray[np.float32] = self._embedder.embed_queries([query.text])[0]
+        return embedded
+
+
+def _hits(
+    ids: Sequence[UUID],
+    memories: Mapping[UUID, Memory],
+    ranked: ranker.Hits,
+    vectors: Mapping[UUID, bytes],
+    *,
+    scored: bool,
+) -> tuple[Hit, ...]:
+    """Return what was ranked, with its memories; ``scored``: a query vector took part."""
+    return tuple(
+        Hit(
+            memories[one],
+            score,
+            relevance,
+            recency,
+            importance,
+            cosine if scored and not memories[one].vector_pending else None,
+            vectors.get(one, b""),
+        )
+        for one, score, relevance, recency, importance, cosine in zip(
+            ids,
+            ranked.scores.tolist(),
+            ranked.relevance.tolist(),
+            ranked.recency.tolist(),
+            ranked.importance.tolist(),
+            ranked.cosine.tolist(),
+            strict=True,
+        )
+    )
+
+
+def _refuse_directionless(vector: NDArray[np.float32]) -> None:
+    squared = float(np.dot(vector, vector))
+    if not np.isfinite(squared):
+        raise PillionError.of_field("vector", "holds NaN or an infinity", Reason.NOT_FINITE)
+    if squared == 0.0:
+        raise PillionError.of_field(
+            "vector", "is all zeros, which has no direction", Reason.NOT_FINITE
+        )
+
+
+def _ranked(
+    view: View, index_from: int, **search: Unpack[_Search]
+) -> tuple[ranker.Hits, Exactness, SearchPath]:
+    """Score by the way that is both cheap and good: docs/adr/0006 has the threshold."""
+    table, vector = view.table, search["query"]
+    if (
+        vector is not None
+        and len(table) >= index_from
+        and table.count(search["filter"]) >= index_from
+    ):
+        slots = view.ann.candidates(vector, max(INDEX_WANTED, 4 * search["k"]), INDEX_EFFORT)
+        if slots is not None:
+            hits = table.score(slots=slots, **search)
+            if len(hits) == search["k"]:
+                return hits, Exactness.APPROXIMATE, SearchPath.INDEX
+    hits = table.search(**search)
+    path = SearchPath.NO_VECTOR if vector is None else SearchPath.SCAN
+    return hits, Exactness.EXACT, path
+
+
+def _profile(
+    ranking: RankingProfile, view: View, vector: NDArray[np.float32] | None
+) -> ranker.Profile:
+    half_lives = [float("inf")] * 6
+    for kind, default in HALF_LIVES_US.items():
+        asked = ranking.half_lives.get(kind, default)
+        half_lives[kind] = float("inf") if asked is None else float(asked)
+    floor = view.space.unrelated_cosine if vector is not None and view.space is not None else 0.0
+    return ranker.Profile(
+        w_relevance=ranking.relevance_weight,
+        w_recency=ranking.recency_weight,
+        w_importance=ranking.importance_weight,
+        half_life=half_lives,
+        recency_anchor=1 if ranking.recency_anchor is RecencyAnchor.LAST_USED else 0,
+        relevance_floor=floor,
+        consolidated_factor=ranking.consolidated_factor,
+    )
+
+
+def _filter(keys: KeySpace, query: SearchQuery, as_of: int, now: int) -> ranker.Filter:
+    """Return the ranker's form of a filter. Sets of one join the labels that must all be there."""
+    wanted = query.filter
+    must = [keys.column("label", label) for label in wanted.labels_all]
+    either = _either(keys, wanted)
+    must += [options[0] for options in either if len(options) == 1]
+    several = [options for options in either if len(options) > 1]
+    if len(several) > 1:
+        raise PillionError.of_field(
+            "filter",
+            "of labels_any, source_kinds, episode_ids and session_ids only one may name several "
+            "alternatives; ask one at a time",
+            Reason.NOT_SERVED,
+        )
+    if wanted.valid_from != Window():
+        raise PillionError.of_field(
+            "filter.valid_from", "is served by List only; use read.as_of", Reason.NOT_SERVED
+        )
+    exclude = 0
+    if not wanted.include_retracted:
+        exclude |= ranker.FLAG_RETRACTED
+    if not wanted.include_expired:
+        exclude |= ranker.FLAG_EXPIRED
+    return ranker.Filter(
+        kinds=ranker.mask_of(*wanted.kinds),
+        statuses=ranker.mask_of(*wanted.statuses),
+        subjects=[keys.column("subject", one.type, one.id) for one in wanted.subjects],
+        contexts=[keys.column("context", one) for one in wanted.contexts or ()],
+        attributes=[keys.column("attribute", one) for one in wanted.attributes],
+        labels_all=must,
+        labels_any=several[0] if several else [],
+        labels_none=[keys.column("label", label) for label in wanted.labels_none],
+        valid_at=as_of if wanted.valid_only else None,
+        created_from=wanted.created.start,
+        created_to=wanted.created.end,
+        min_importance=wanted.importance_min,
+        min_confidence=wanted.confidence_min,
+        exclude_flags=exclude,
+        not_expired_at=None if wanted.include_expired else now,
+        min_score=query.score_min,
+    )
+
+
+def _either(keys: KeySpace, wanted: Filter) -> list[list[int]]:
+    """Return the groups of labels of which a memory must have one each."""
+    groups = [
+        [keys.column("label", one) for one in wanted.labels_any],
+        [keys.column("source", one.name) for one in wanted.source_kinds],
+        [keys.column("episode", str(one)) for one in wanted.episode_ids],
+        [keys.column("session", one) for one in wanted.session_ids],
+    ]
+    return [group for group in groups if group]

@@ -1,0 +1,310 @@
+"""Reading and changing one fact's timeline in a draft: the domain plans, this carries it out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from pillion_storage import codec
+from pillion_storage.keys import after, instant_of, prefix_end
+
+from pillion.domain.errors import PillionError, Reason
+from pillion.domain.limits import RECURRENCE_EPISODES_MAX
+from pillion.domain.memory import FOREVER, EndReason, Memory, Recurrence
+from pillion.domain.mutations import MutationResult, Outcome
+from pillion.domain.timeline import Entry, PutPlan, Statement, Surroundings, plan_put, plan_retract
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from uuid import UUID
+
+    from pillion_storage.keys import KeySpace
+
+    from pillion.domain.mutations import ConflictPolicy
+    from pillion.domain.scope import FactKey
+    from pillion.service.draft import Draft
+    from pillion.service.records import Records
+
+
+class Timelines:
+    """The timelines of one partition as one draft sees and changes them."""
+
+    def __init__(self, draft: Draft, keys: KeySpace, records: Records, now: int) -> None:
+        self._draft = draft
+        self._keys = keys
+        self._records = records
+        self._now = now
+
+    # --- reading ---------------------------------------------------------------------------
+
+    def surroundings(
+        self, key: FactKey, instant: int, fingerprint: bytes | None = None
+    ) -> Surroundings:
+        """Return what lies around an instant. ``fingerprint`` is that of a value to be stated."""
+        prefix = self._keys.entries(key)
+        start = self._keys.entry(key, instant)
+        at: Entry | None = None
+        holding: Entry | None = None
+        for stored_key, data in self._draft.scan(prefix, after(start), reverse=True):
+            entry = codec.decode_entry(instant_of(stored_key[-8:]), data)
+            if entry.valid_from == instant:
+                at = entry
+            if entry.is_row:
+                holding = entry if instant < entry.valid_to else None
+                break
+        if (
+            at is not None
+            and not at.is_row
+            and (holding is None or holding.fingerprint != at.fingerprint)
+        ):
+            at = None  # evidence asleep: nothing of its value holds there
+        next_evidence: Entry | None = None
+        next_row: Entry | None = None
+        for stored_key, data in self._draft.scan(after(start), prefix_end(prefix)):
+            entry = codec.decode_entry(instant_of(stored_key[-8:]), data)
+            if entry.is_row:
+                next_row = entry
+                break
+            awake = (
+                holding is not None
+                and entry.valid_from < holding.valid_to
+                and entry.fingerprint == holding.fingerprint
+            )
+            if awake and next_evidence is None:
+                next_evidence = entry
+                if (
+                    fingerprint is not None
+                    and holding is not None
+                    and fingerprint == holding.fingerprint
+                ):
+                    break
+        return Surroundings(holding, at, next_evidence, next_row)
+
+    def holding(self, key: FactKey, instant: int) -> Entry | None:
+        """Return the row that holds at an instant, if any."""
+        return find_holding(self._draft, self._keys, key, instant)
+
+    # --- writing ---------------------------------------------------------------------------
+
+    def put(
+        self,
+        memory: Memory,
+        policy: ConflictPolicy,
+        valid_to: int | None,
+        new_id: Callable[[], UUID],
+        *,
+        vector: bytes = b"",
+        stored: bool = False,
+    ) -> MutationResult:
+        """State a fact.
+
+        Args:
+            memory: The row that it becomes, if it becomes one.
+            policy: What to do when another statement begins at the same instant.
+            valid_to: The end that the statement names, if it names one.
+            new_id: Makes the id of a row that goes on after this one.
+            vector: The caller's own vector, if any.
+            stored: The memory is in the store already, with its vector and indexes.
+
+        Raises:
+            PillionError: FACT_CONFLICT or INTERVAL_EMPTY, as planned by the domain.
+        """
+        key = memory.fact_key
+        if memory.value is None:
+            raise PillionError.of_field("value", "a fact needs a value")
+        fingerprint = memory.value.fingerprint
+        statement = Statement(memory.valid_from, fingerprint, memory.source.kind, valid_to, policy)
+        plan = plan_put(self.surroundings(key, memory.valid_from, fingerprint), statement)
+        self.touch_head(key)
+        if plan.new_row_to is None:
+            return self._keep(memory, plan, fingerprint)
+        replaced = plan.close or plan.correct
+        old = self._records.memory(replaced.memory_id) if replaced is not None else None
+        resumed = self._resumed(plan, old, plan.new_row_to, new_id) if old is not None else None
+        row = _placed(memory, plan, plan.new_row_to, old, resumed)
+        if plan.close is not None:
+            self._close(plan.close, row.valid_from, EndReason.SUPERSEDED, row.id)
+        if plan.correct is not None:
+            # The new row takes the very entry of the corrected one, so there is none to delete.
+            self._leave_timeline(plan.correct, EndReason.CORRECTED, row.id)
+        self._put_entry(row)
+        if stored:
+            self._records.update(row)
+        else:
+            self._records.create(row, vector)
+        if resumed is not None and old is not None:
+            resumed = replace(resumed, supersedes=row.id)
+            self._put_entry(resumed)
+            self._records.create_like(resumed, old)
+        return MutationResult(
+            row.id,
+            plan.outcome,
+            superseded_id=old.id if old is not None else None,
+            fact_version=-1,
+            valid_to=row.valid_to,
+        )
+
+    def _keep(self, memory: Memory, plan: PutPlan, fingerprint: bytes) -> MutationResult:
+        """Carry out a plan that makes no row: evidence, or the existing row was kept."""
+        supported = plan.supports
+        if supported is None:
+            raise AssertionError("a plan makes a row or supports one")
+        row = self._records.memory(supported)
+        if plan.outcome is Outcome.EVIDENCE:
+            if plan.mark_evidence:
+                entry = Entry(
+                    memory.valid_from, supported, fingerprint, memory.source.kind, is_row=False
+                )
+                self._draft.put(
+                    self._keys.entry(memory.fact_key, memory.valid_from),
+                    codec.encode_evidence(entry, memory),
+                )
+            self._records.update(_with_evidence(row, memory, self._now))
+        return MutationResult(row.id, plan.outcome, fact_version=-1, valid_to=row.valid_to)
+
+    def _resumed(
+        self, plan: PutPlan, old: Memory, start: int, new_id: Callable[[], UUID]
+    ) -> Memory | None:
+        """Return the row by which the old row's value goes on after the new one, if it does."""
+        if plan.promote is None and plan.resume_from is None:
+            return None
+        base = old
+        if plan.promote is not None:
+            data = self._draft.get(self._keys.entry(old.fact_key, plan.promote.valid_from))
+            if data is None:
+                raise AssertionError("promoted evidence is in the draft")
+            base = codec.decode_evidence_statement(old.id, data)
+        return replace(
+            base,
+            id=new_id(),
+            valid_from=start,
+            valid_to=plan.resume_to,
+            end_reason=old.end_reason,
+            superseded_by=old.superseded_by,
+            recurrence=Recurrence(),
+            created_at=self._now,
+            updated_at=self._now,
+        )
+
+    def _put_entry(self, row: Memory) -> None:
+        """Put a row on its timeline."""
+        if row.value is None:
+            raise AssertionError("a row of a timeline has a value")
+        entry = Entry(
+            row.valid_from, row.id, row.value.fingerprint, row.source.kind, valid_to=row.valid_to
+        )
+        self._draft.put(self._keys.entry(row.fact_key, row.valid_from), codec.encode_row(entry))
+        self._draft.put(self._keys.row(row.fact_key, row.id))
+
+    def _close(self, entry: Entry, end: int, why: EndReason, successor: UUID | None) -> None:
+        """End a row at an instant."""
+        row = self._records.memory(entry.memory_id)
+        self._draft.put(
+            self._keys.entry(row.fact_key, entry.valid_from),
+            codec.encode_row(replace(entry, valid_to=end)),
+        )
+        retracted_at = self._now if why is EndReason.RETRACTED else row.retracted_at
+        self._records.update(
+            replace(
+                row,
+                valid_to=end,
+                end_reason=why,
+                superseded_by=successor,
+                retracted_at=retracted_at,
+                updated_at=self._now,
+            )
+        )
+
+    def _leave_timeline(self, entry: Entry, why: EndReason, successor: UUID | None) -> None:
+        """Take a row's memory out of the recorded present. Its entry is the caller's business."""
+        row = self._records.memory(entry.memory_id)
+        self._records.update(
+            replace(
+                row,
+                end_reason=why,
+                superseded_by=successor,
+                retracted_at=self._now,
+                updated_at=self._now,
+            )
+        )
+
+    def retract(self, row: Memory, instant: int) -> MutationResult:
+        """Retract a row from an instant on.
+
+        Raises:
+            PillionError: ALREADY_ENDED when it had ended by then or left the recorded present.
+        """
+        key = row.fact_key
+        if not row.on_timeline:
+            raise PillionError(Reason.ALREADY_ENDED, "the memory was already taken back")
+        data = self._draft.get(self._keys.entry(key, row.valid_from))
+        if data is None:
+            raise AssertionError("a row on the timeline has an entry")
+        entry = codec.decode_entry(row.valid_from, data)
+        end = plan_retract(entry, instant)
+        self.touch_head(key)
+        if end is None:
+            self._draft.delete(self._keys.entry(key, row.valid_from))
+            self._leave_timeline(entry, EndReason.WITHDRAWN, None)
+        else:
+            self._close(entry, end, EndReason.RETRACTED, None)
+        return MutationResult(
+            row.id,
+            Outcome.UPDATED,
+            fact_version=-1,
+            valid_to=end if end is not None else row.valid_from,
+        )
+
+    def touch_head(self, key: FactKey) -> None:
+        """Write the head, so that the key's version becomes this commit's revision."""
+        head = self._keys.head(key)
+        self._draft.get(head)
+        self._draft.put(head, codec.pack({}))
+
+
+def find_holding(draft: Draft, keys: KeySpace, key: FactKey, instant: int) -> Entry | None:
+    """Return the row of a fact that holds at an instant, if any."""
+    stop = after(keys.entry(key, instant))
+    for stored_key, data in draft.scan(keys.entries(key), stop, reverse=True):
+        entry = codec.decode_entry(instant_of(stored_key[-8:]), data)
+        if entry.is_row:
+            return entry if instant < entry.valid_to else None
+    return None
+
+
+def _placed(
+    memory: Memory, plan: PutPlan, end: int, old: Memory | None, resumed: Memory | None
+) -> Memory:
+    """Return the new row with its end, and with what it replaced and what replaces it."""
+    successor = resumed.id if resumed is not None else plan.ended_by
+    if end == FOREVER:
+        end_reason, successor = EndReason.OPEN, None
+    elif successor is not None:
+        end_reason = EndReason.SUPERSEDED
+    elif old is not None and end == old.valid_to:
+        end_reason = old.end_reason  # it takes the old row's end, and why that one ended
+    else:
+        end_reason = EndReason.STATED
+    return replace(
+        memory,
+        valid_to=end,
+        end_reason=end_reason,
+        supersedes=old.id if old is not None else None,
+        superseded_by=successor,
+    )
+
+
+def _with_evidence(row: Memory, statement: Memory, now: int) -> Memory:
+    """Return the row with one more statement behind it."""
+    episodes = row.recurrence.episode_ids
+    episode = statement.source.episode_id
+    known = episode is None or episode == row.source.episode_id or episode in episodes
+    if not known and episode is not None and len(episodes) < RECURRENCE_EPISODES_MAX:
+        episodes = (*episodes, episode)
+    return replace(
+        row,
+        recurrence=Recurrence(row.recurrence.count + 1, episodes),
+        confidence=max(row.confidence, statement.confidence),
+        status=max(row.status, statement.status),
+        updated_at=now,
+    )

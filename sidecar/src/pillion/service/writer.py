@@ -1,0 +1,169 @@
+"""Write: an atomic list of mutations, applied once whatever is retried."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from pillion_storage.api import Committed, Token
+
+from pillion.domain.commands import WriteAnswer
+from pillion.domain.errors import PillionError, Reason
+from pillion.domain.limits import COMMIT_TRIES_MAX
+from pillion.domain.mutations import EmbeddingMode
+from pillion.domain.validation import check_write
+from pillion.service import answers
+from pillion.service.applier import Applier, text_to_embed
+from pillion.service.draft import Draft
+from pillion.service.vectors import MadeVectors, pending_added
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pillion_storage.api import Store
+
+    from pillion.domain.commands import WriteCommand
+    from pillion.domain.mutations import Mutation, MutationResult
+    from pillion.domain.scope import Partition
+    from pillion.ports import Clock, Deadline, Embedder, IdSource
+    from pillion.service.partitions import KeySpaces
+    from pillion.service.pending import PendingVectors
+
+TOKEN_BYTES: Final = 16
+
+
+def token_id(verb: str, request_id: str) -> bytes:
+    """Return the store's token for a request_id: the two verbs' ids never meet."""
+    return hashlib.blake2b(f"{verb}\0{request_id}".encode(), digest_size=TOKEN_BYTES).digest()
+
+
+def changed_too_often() -> PillionError:
+    """Return the error for records that kept changing while a write was planned."""
+    return PillionError(
+        Reason.OVERLOADED,
+        "the same records are being changed by others all the time: try again",
+        retry_after_ms=50,
+    )
+
+
+class Writer:
+    """Applies Writes."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        keys: KeySpaces,
+        clock: Clock,
+        ids: IdSource,
+        embedder: Embedder | None,
+        pending: PendingVectors,
+    ) -> None:
+        self._store = store
+        self._keys = keys
+        self._clock = clock
+        self._ids = ids
+        self._embedder = embedder
+        self._pending = pending
+
+    def write(self, partition: Partition, command: WriteCommand, deadline: Deadline) -> WriteAnswer:
+        """Apply a Write: all of its mutations, or none.
+
+        Raises:
+            PillionError: For every reason of the contract; nothing was changed then. Only after
+                DEADLINE_EXCEEDED or a lost connection is the outcome unknown: retry with the same
+                request_id.
+        """
+        check_write(command)
+        token = token_id("write", command.request_id) if command.request_id else b""
+        if token:
+            earlier = self._store.find_token(partition, token)
+            if earlier is not None:
+                return self._replayed(partition, command, earlier)
+        made = self.make_vectors(command.mutations, command.embedding_mode)
+        for _ in range(COMMIT_TRIES_MAX):
+            deadline.check()
+            draft, applier = self.open_draft(partition, made)
+            results = _apply_all(applier, command)
+            if command.validate_only:
+                return self._answer(partition, draft.revision, results, self._clock.now_us())
+            memo = answers.encode(command.body_digest, results)
+            outcome = self._store.commit(
+                partition, draft.batch(Token(token, memo) if token else None)
+            )
+            if isinstance(outcome, Committed):
+                if outcome.replayed:
+                    return self._replayed(partition, command, outcome)
+                self._pending.add(partition, pending_added(draft))
+                return self._answer(partition, outcome.revision, results, outcome.recorded_at)
+        raise changed_too_often()
+
+    def open_draft(self, partition: Partition, made: MadeVectors) -> tuple[Draft, Applier]:
+        """Return a fresh draft of the partition's newest state, and what applies to it."""
+        draft = Draft(self._store, partition)
+        applier = Applier(
+            draft,
+            self._keys.of(partition),
+            now=self._clock.now_us(),
+            new_id=self._ids.new_id,
+            server_space=self._embedder.identity if self._embedder is not None else None,
+            made=made,
+        )
+        return draft, applier
+
+    def make_vectors(self, mutations: Iterable[Mutation], mode: EmbeddingMode) -> MadeVectors:
+        """Return the vectors that a write asked to have in line."""
+        if mode is not EmbeddingMode.INLINE or self._embedder is None:
+            return MadeVectors()
+        texts = list(
+            dict.fromkeys(text for one in mutations if (text := text_to_embed(one)) is not None)
+        )
+        if not texts:
+            return MadeVectors({})
+        vectors = self._embedder.embed_passages(texts)
+        return MadeVectors(
+            {
+                text: np.ascontiguousarray(vector, dtype="<f4").tobytes()
+                for text, vector in zip(texts, vectors, strict=True)
+            }
+        )
+
+    def _replayed(
+        self, partition: Partition, command: WriteCommand, earlier: Committed
+    ) -> WriteAnswer:
+        results = answers.decode(earlier.memo, command.body_digest)
+        answer = self._answer(partition, earlier.revision, results, earlier.recorded_at)
+        return replace(answer, replayed=True)
+
+    def _answer(
+        self,
+        partition: Partition,
+        revision: int,
+        results: tuple[MutationResult, ...],
+        recorded_at: int,
+    ) -> WriteAnswer:
+        """Return the answer, with the revision filled in where results wait for it."""
+        return WriteAnswer(
+            revision=revision,
+            results=tuple(answers.at_revision(result, revision) for result in results),
+            recorded_at=recorded_at,
+            replayed=False,
+            vectors_pending=self._pending.count(partition),
+        )
+
+
+def _apply_all(applier: Applier, command: WriteCommand) -> tuple[MutationResult, ...]:
+    for index, guard in enumerate(command.guards):
+        try:
+            applier.check_guard(guard)
+        except PillionError as error:
+            raise error.within(f"guards[{index}]", guard_index=str(index)) from None
+    results = []
+    for index, mutation in enumerate(command.mutations):
+        try:
+            results.append(applier.apply(mutation))
+        except PillionError as error:
+            raise error.within(f"mutations[{index}]", index=str(index)) from None
+    return tuple(results)

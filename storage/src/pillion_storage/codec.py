@@ -1,0 +1,339 @@
+"""How records become bytes and back: one owner of the stored shape.
+
+A value is one envelope byte and a body. Envelope 1: the body is a MessagePack map from field
+number to value, in plain. (Numbers are never reused; a reader skips those that it does not know;
+a field that has its default is left out.) Other envelopes are refused as corrupt, so that a later
+format, such as an encrypted one, cannot be read as this one by mistake.
+
+Ids are 16 raw bytes, instants microseconds since the epoch, FOREVER is left out.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
+
+import msgpack
+from pillion.domain.embedding import EmbedderIdentity
+from pillion.domain.memory import (
+    CONFIDENCE_DEFAULT,
+    FOREVER,
+    IMPORTANCE_DEFAULT,
+    EndReason,
+    Episode,
+    Memory,
+    MemoryKind,
+    MemoryStatus,
+    Recurrence,
+    Source,
+    SourceKind,
+)
+from pillion.domain.scope import Subject
+from pillion.domain.timeline import Entry
+from pillion.domain.values import Value, ValueKind
+
+from pillion_storage.errors import Corrupt
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+PLAIN: Final = b"\x01"
+Fields = dict[int, Any]
+
+
+def pack(body: object) -> bytes:
+    """Return a body in its envelope."""
+    return PLAIN + bytes(msgpack.packb(body, use_bin_type=True))
+
+
+def unpack(data: bytes) -> Any:  # noqa: ANN401  (the caller knows the shape of its record)
+    """Return the body of an envelope.
+
+    Raises:
+        Corrupt: The envelope is unknown or the body is not MessagePack.
+    """
+    if data[:1] != PLAIN:
+        raise Corrupt("record envelope", f"unknown envelope byte {data[:1].hex() or 'none'}")
+    try:
+        return msgpack.unpackb(memoryview(data)[1:], strict_map_key=False)
+    except (ValueError, msgpack.UnpackException) as error:
+        raise Corrupt("record body", type(error).__name__) from error
+
+
+# --- parts -------------------------------------------------------------------------------------
+
+
+def _source_fields(source: Source) -> list[Any]:
+    episode = source.episode_id.bytes if source.episode_id is not None else None
+    return [int(source.kind), episode, source.quote, source.author]
+
+
+def _source_of(fields: Sequence[Any]) -> Source:
+    kind, episode, quote, author = fields[:4]
+    return Source(SourceKind(kind), UUID(bytes=episode) if episode else None, quote, author)
+
+
+def _value_fields(value: Value) -> list[Any]:
+    data = value.data
+    if isinstance(data, Subject):
+        return [int(value.kind), [data.type, data.id]]
+    return [int(value.kind), data]
+
+
+def _value_of(fields: Sequence[Any]) -> Value:
+    kind, data = fields[:2]
+    if kind == ValueKind.SUBJECT:
+        return Value(ValueKind.SUBJECT, Subject(data[0], data[1]))
+    return Value(ValueKind(kind), data)
+
+
+def _uuid_or_none(data: bytes | None) -> UUID | None:
+    return UUID(bytes=data) if data else None
+
+
+# --- memories ----------------------------------------------------------------------------------
+# One row a field: number, attribute, default, to stored, from stored. Required fields are 1-7.
+
+_Field = tuple[int, str, Any, "Callable[[Any], Any] | None", "Callable[[Any], Any] | None"]
+
+
+def _id_list(ids: Sequence[UUID]) -> list[bytes]:
+    return [one.bytes for one in ids]
+
+
+def _ids_of(data: Sequence[bytes]) -> tuple[UUID, ...]:
+    return tuple(UUID(bytes=one) for one in data)
+
+
+def _id_bytes(one: UUID) -> bytes:
+    return one.bytes
+
+
+def _id_from(data: bytes) -> UUID:
+    return UUID(bytes=data)
+
+
+_OPTIONAL: Final[tuple[_Field, ...]] = (
+    (8, "context", "", None, None),
+    (9, "attribute", "", None, None),
+    (10, "value", None, _value_fields, _value_of),
+    (11, "importance", IMPORTANCE_DEFAULT, None, None),
+    (12, "confidence", CONFIDENCE_DEFAULT, None, None),
+    (13, "status", MemoryStatus.STATED, int, MemoryStatus),
+    (14, "pinned", False, None, None),
+    (15, "pii_labels", (), list, tuple),
+    (16, "labels", (), list, tuple),
+    (17, "derived_from", (), _id_list, _ids_of),
+    (18, "consolidated_into", None, _id_bytes, _id_from),
+    (19, "valid_to", FOREVER, None, None),
+    (20, "end_reason", EndReason.OPEN, int, EndReason),
+    (21, "superseded_by", None, _id_bytes, _id_from),
+    (22, "supersedes", None, _id_bytes, _id_from),
+    (23, "last_used_at", 0, None, None),
+    (24, "use_count", 0, None, None),
+    (26, "expires_at", FOREVER, None, None),
+    (27, "expired_at", FOREVER, None, None),
+    (28, "retracted_at", FOREVER, None, None),
+    (29, "closed_at", FOREVER, None, None),
+    (30, "retention_class", "", None, None),
+    (31, "schema_version", 0, None, None),
+    (32, "session_id", "", None, None),
+)
+_BY_NUMBER: Final = {number: (name, read) for number, name, _, _, read in _OPTIONAL}
+_RECURRENCE: Final = 25
+_NO_RECURRENCE: Final = Recurrence()
+
+
+def encode_memory(memory: Memory) -> bytes:
+    """Return a memory as stored. ``version`` and ``fact_version`` are the store's, not its own."""
+    fields: Fields = {
+        1: [memory.subject.type, memory.subject.id],
+        2: int(memory.kind),
+        3: memory.text,
+        4: _source_fields(memory.source),
+        5: memory.valid_from,
+        6: memory.created_at,
+        7: memory.updated_at,
+    }
+    for number, name, default, write, _ in _OPTIONAL:
+        value = getattr(memory, name)
+        if value != default:
+            fields[number] = write(value) if write is not None else value
+    if memory.recurrence.count:
+        fields[_RECURRENCE] = [memory.recurrence.count, _id_list(memory.recurrence.episode_ids)]
+    return pack(fields)
+
+
+def decode_memory(memory_id: UUID, data: bytes, version: int) -> Memory:
+    """Return a stored memory.
+
+    Raises:
+        Corrupt: It cannot be read as a memory.
+    """
+    fields: Fields = unpack(data)
+    try:
+        subject = fields.pop(1)
+        recurrence = fields.pop(_RECURRENCE, None)
+        required = {
+            "id": memory_id,
+            "subject": Subject(subject[0], subject[1]),
+            "kind": MemoryKind(fields.pop(2)),
+            "text": fields.pop(3),
+            "source": _source_of(fields.pop(4)),
+            "valid_from": fields.pop(5),
+            "created_at": fields.pop(6),
+            "updated_at": fields.pop(7),
+            "version": version,
+        }
+        for number, value in fields.items():
+            known = _BY_NUMBER.get(number)
+            if known is not None:
+                name, read = known
+                required[name] = read(value) if read is not None else value
+        if recurrence is not None:
+            required["recurrence"] = Recurrence(recurrence[0], _ids_of(recurrence[1]))
+        return Memory(**required)
+    except (KeyError, ValueError, TypeError, IndexError) as error:
+        raise Corrupt(f"memory {memory_id}", type(error).__name__) from error
+
+
+# --- episodes ----------------------------------------------------------------------------------
+
+
+def encode_episode(episode: Episode) -> bytes:
+    """Return an episode as stored."""
+    fields: Fields = {
+        1: [episode.subject.type, episode.subject.id],
+        2: episode.content,
+        3: int(episode.source_kind),
+        4: episode.occurred_at,
+        5: episode.recorded_at,
+    }
+    optional: Fields = {
+        6: episode.context,
+        7: episode.media_type if episode.media_type != "text/plain" else "",
+        8: episode.author,
+        9: episode.session_id,
+        10: episode.external_ref,
+        11: list(episode.labels),
+        12: episode.retention_class,
+        13: episode.expires_at if episode.expires_at != FOREVER else None,
+        14: episode.expired_at if episode.expired_at != FOREVER else None,
+        15: episode.memory_id.bytes if episode.memory_id is not None else None,
+    }
+    # An instant may be 0; only what is empty or absent is left out.
+    fields.update({k: v for k, v in optional.items() if v is not None and v not in ("", [])})
+    return pack(fields)
+
+
+def decode_episode(episode_id: UUID, data: bytes, version: int) -> Episode:
+    """Return a stored episode.
+
+    Raises:
+        Corrupt: It cannot be read as an episode.
+    """
+    fields: Fields = unpack(data)
+    try:
+        return Episode(
+            id=episode_id,
+            subject=Subject(fields[1][0], fields[1][1]),
+            content=fields[2],
+            source_kind=SourceKind(fields[3]),
+            occurred_at=fields[4],
+            recorded_at=fields[5],
+            context=fields.get(6, ""),
+            media_type=fields.get(7, "text/plain"),
+            author=fields.get(8, ""),
+            session_id=fields.get(9, ""),
+            external_ref=fields.get(10, ""),
+            labels=tuple(fields.get(11, ())),
+            retention_class=fields.get(12, ""),
+            expires_at=fields.get(13, FOREVER),
+            expired_at=fields.get(14, FOREVER),
+            memory_id=_uuid_or_none(fields.get(15)),
+            version=version,
+        )
+    except (KeyError, ValueError, TypeError, IndexError) as error:
+        raise Corrupt(f"episode {episode_id}", type(error).__name__) from error
+
+
+# --- timeline entries --------------------------------------------------------------------------
+
+
+def encode_row(entry: Entry) -> bytes:
+    """Return a ROW entry as stored; its instant is in the key."""
+    end = entry.valid_to if entry.valid_to != FOREVER else None
+    return pack([1, entry.memory_id.bytes, entry.fingerprint, int(entry.source_kind), end])
+
+
+def encode_evidence(entry: Entry, statement: Memory) -> bytes:
+    """Return an EVIDENCE entry as stored, with all that it needs to become a row one day."""
+    return pack(
+        [
+            2,
+            entry.memory_id.bytes,
+            entry.fingerprint,
+            int(entry.source_kind),
+            encode_memory(statement),
+        ]
+    )
+
+
+def decode_entry(valid_from: int, data: bytes) -> Entry:
+    """Return a stored entry.
+
+    Raises:
+        Corrupt: It cannot be read as an entry.
+    """
+    body = unpack(data)
+    try:
+        shape, memory_id, fingerprint, source_kind, rest = body[:5]
+        is_row = shape == 1
+        return Entry(
+            valid_from,
+            UUID(bytes=memory_id),
+            fingerprint,
+            SourceKind(source_kind),
+            is_row,
+            rest if is_row and rest is not None else FOREVER,
+        )
+    except (ValueError, TypeError, IndexError) as error:
+        raise Corrupt("timeline entry", type(error).__name__) from error
+
+
+def decode_evidence_statement(memory_id: UUID, data: bytes) -> Memory:
+    """Return the statement kept in an EVIDENCE entry, as a memory with the given id."""
+    body = unpack(data)
+    try:
+        return decode_memory(memory_id, body[4], 0)
+    except (TypeError, IndexError) as error:
+        raise Corrupt("timeline evidence", type(error).__name__) from error
+
+
+# --- settings ----------------------------------------------------------------------------------
+
+
+def encode_embedder(identity: EmbedderIdentity) -> bytes:
+    """Return an embedder's identity as stored."""
+    return pack(
+        {
+            1: identity.name,
+            2: identity.version,
+            3: identity.dimension,
+            4: identity.fingerprint,
+            5: identity.unrelated_cosine,
+        }
+    )
+
+
+def decode_embedder(data: bytes) -> EmbedderIdentity:
+    """Return a stored embedder's identity.
+
+    Raises:
+        Corrupt: It cannot be read as one.
+    """
+    fields: Fields = unpack(data)
+    try:
+        return EmbedderIdentity(fields[1], fields[2], fields[3], fields[4], fields.get(5, 0.0))
+    except (KeyError, TypeError) as error:
+        raise Corrupt("embedder identity", type(error).__name__) from error

@@ -1,0 +1,171 @@
+"""Where each record lives: the key layout within a partition.
+
+Keys never carry personal data: subjects, contexts and attributes go in as keyed hashes under the
+partition's secret. A key is one family byte and fixed-width parts, so ranges are prefixes:
+
+    family  key after the family byte               value
+    a       name                                    a setting of the partition
+    c       created(8) memory id(16)                empty: memories by creation
+    d       source id(16) derived id(16)            empty: what came from a source
+    e       episode id(16)                          an episode
+    f       fact(16) memory id(16)                  empty: every row a key ever had
+    h       fact(16)                                the head of a timeline
+    k       recorded(8) episode id(16)              empty: episodes by capture
+    m       memory id(16)                           a memory
+    q       memory id(16)                           a vector that is still to be made
+    s       subject(16) type(1) time(8) id(16)      empty: memories and episodes of a subject
+    t       fact(16) valid from(8)                  one entry of a timeline
+    v       memory id(16)                           a vector
+
+Instants are 8 bytes, big endian, with the sign bit flipped, so that byte order is time order.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from enum import IntEnum
+from typing import TYPE_CHECKING, Final
+from uuid import UUID
+
+if TYPE_CHECKING:
+    from pillion.domain.scope import FactKey, Subject
+
+HASH_BYTES: Final = 16
+ID_BYTES: Final = 16
+INSTANT_BYTES: Final = 8
+_SIGN: Final = 1 << 63
+
+EMBEDDER_KEY: Final = b"aembedder"
+
+
+class SubjectRecord(IntEnum):
+    """What a row of the subject index points at."""
+
+    MEMORY = 1
+    EPISODE = 2
+
+
+def instant_bytes(instant: int) -> bytes:
+    """Return an instant as 8 bytes whose order is the order of time."""
+    return (instant + _SIGN).to_bytes(INSTANT_BYTES, "big")
+
+
+def instant_of(data: bytes) -> int:
+    """Return the instant of 8 bytes made by ``instant_bytes``."""
+    return int.from_bytes(data, "big") - _SIGN
+
+
+def after(key: bytes) -> bytes:
+    """Return the smallest key greater than ``key``."""
+    return key + b"\x00"
+
+
+def prefix_end(prefix: bytes) -> bytes:
+    """Return the end of the half-open range of all keys that begin with ``prefix``.
+
+    The last byte must not be 0xff: every prefix here ends in a family byte or is followed by
+    fixed-width parts, for which the next value of the whole prefix is taken.
+    """
+    number = int.from_bytes(prefix, "big") + 1
+    if number.bit_length() > 8 * len(prefix):
+        return prefix + b"\xff" * 64
+    return number.to_bytes(len(prefix), "big")
+
+
+def memory_key(memory_id: UUID) -> bytes:
+    """Return the key of a memory."""
+    return b"m" + memory_id.bytes
+
+
+def episode_key(episode_id: UUID) -> bytes:
+    """Return the key of an episode."""
+    return b"e" + episode_id.bytes
+
+
+def vector_key(memory_id: UUID) -> bytes:
+    """Return the key of a memory's vector."""
+    return b"v" + memory_id.bytes
+
+
+def pending_key(memory_id: UUID) -> bytes:
+    """Return the key that says that a memory's vector is still to be made."""
+    return b"q" + memory_id.bytes
+
+
+def created_key(created_at: int, memory_id: UUID) -> bytes:
+    """Return the key of a memory in the index by creation."""
+    return b"c" + instant_bytes(created_at) + memory_id.bytes
+
+
+def captured_key(recorded_at: int, episode_id: UUID) -> bytes:
+    """Return the key of an episode in the index by capture."""
+    return b"k" + instant_bytes(recorded_at) + episode_id.bytes
+
+
+def derived_key(source_id: UUID, derived_id: UUID) -> bytes:
+    """Return the key that says that one record came from another."""
+    return b"d" + source_id.bytes + derived_id.bytes
+
+
+def id_of(key: bytes) -> UUID:
+    """Return the id that a key ends with."""
+    return UUID(bytes=key[-ID_BYTES:])
+
+
+class KeySpace:
+    """The keys that hide names: hashes under one partition's secret."""
+
+    __slots__ = ("_secret",)
+
+    def __init__(self, secret: bytes) -> None:
+        self._secret = secret
+
+    def _hash(self, *parts: str) -> bytes:
+        digest = hashlib.blake2b(key=self._secret, digest_size=HASH_BYTES)
+        for part in parts:
+            encoded = part.encode()
+            digest.update(len(encoded).to_bytes(4, "big"))
+            digest.update(encoded)
+        return digest.digest()
+
+    def fact(self, key: FactKey) -> bytes:
+        """Return the hash of a fact key."""
+        return self._hash("fact", key.subject.type, key.subject.id, key.context, key.attribute)
+
+    def subject(self, subject: Subject) -> bytes:
+        """Return the hash of a subject."""
+        return self._hash("subject", subject.type, subject.id)
+
+    def column(self, *parts: str) -> int:
+        """Return a 64-bit hash for the ranker's columns: a name, kept apart by its first part."""
+        return int.from_bytes(self._hash("column", *parts)[:8], "big")
+
+    def head(self, key: FactKey) -> bytes:
+        """Return the key of a timeline's head."""
+        return b"h" + self.fact(key)
+
+    def row(self, key: FactKey, memory_id: UUID) -> bytes:
+        """Return the key that says that a memory is, or once was, a row of a fact."""
+        return b"f" + self.fact(key) + memory_id.bytes
+
+    def rows(self, key: FactKey) -> bytes:
+        """Return the prefix of all rows that a fact ever had."""
+        return b"f" + self.fact(key)
+
+    def entry(self, key: FactKey, valid_from: int) -> bytes:
+        """Return the key of one entry of a timeline."""
+        return b"t" + self.fact(key) + instant_bytes(valid_from)
+
+    def entries(self, key: FactKey) -> bytes:
+        """Return the prefix of a timeline's entries."""
+        return b"t" + self.fact(key)
+
+    def of_subject(
+        self, subject: Subject, record: SubjectRecord, instant: int, record_id: UUID
+    ) -> bytes:
+        """Return the key of a record in the index by subject."""
+        return self.subject_range(subject, record) + instant_bytes(instant) + record_id.bytes
+
+    def subject_range(self, subject: Subject, record: SubjectRecord) -> bytes:
+        """Return the prefix of a subject's memories or episodes."""
+        return b"s" + self.subject(subject) + bytes([record])
