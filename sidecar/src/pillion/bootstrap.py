@@ -1,0 +1,188 @@
+"""The composition root: the one place that sees concrete classes and puts them together.
+
+`start` opens the store first, whose lock keeps a second server out, then the embedder, the use
+cases and the listeners. Whatever fails closes what was opened before it. `Running.stop` goes the
+other way: not ready, drain, flush, close.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.metadata
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, cast
+
+import uuid_utils.compat
+from pillion_storage.api import StoreSettings
+
+from pillion import __version__
+from pillion.config import SettingsError, parse_address
+from pillion.embedders.entry_points import PluginError, installed, load_factory
+from pillion.embedders.errors import EmbedderMisconfigured
+from pillion.embedders.registry import create_embedder
+from pillion.service.assemble import ServiceSettings, assemble
+from pillion.transport.identity import LocalAuthenticator, TokenFileError, load_tokens
+from pillion.transport.memory_servicer import ServerFacts
+from pillion.transport.server import Server, ServerSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from uuid import UUID
+
+    from pillion_storage.api import Store
+
+    from pillion.config import Settings
+    from pillion.ports import Embedder, Summarizer
+    from pillion.service import UseCases
+    from pillion.transport.identity import Authenticator
+
+    _SummarizerFactory = Callable[[Mapping[str, object]], Summarizer]
+
+STORES: Final = "pillion.stores"
+SUMMARIZERS: Final = "pillion.summarizers"
+NO_EMBEDDER: Final = "none"
+
+
+class SystemClock:
+    """The machine's clock."""
+
+    def now_us(self) -> int:
+        """Return microseconds since the Unix epoch, UTC."""
+        return time.time_ns() // 1000
+
+
+class Uuid7Source:
+    """Makes UUIDv7 ids that sort in the order in which this process made them."""
+
+    def new_id(self) -> UUID:
+        """Return a new id."""
+        return uuid_utils.compat.uuid7()
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A server that listens, and what it stands on."""
+
+    server: Server
+    use_cases: UseCases
+    settings: Settings
+
+    @property
+    def embedder_name(self) -> str:
+        """The embedder in use, for the line that says the server is ready."""
+        identity = self.use_cases.statistics.embedder_identity()
+        return identity.name if identity else NO_EMBEDDER
+
+    def stop(self) -> None:
+        """Drain, flush and close. Repeated calls do nothing."""
+        self.server.stop(self.settings.drain_seconds)
+        self.use_cases.close()
+
+
+def start(settings: Settings) -> Running:
+    """Open everything and listen.
+
+    Raises:
+        SettingsError: A setting names something that is not there or cannot be used.
+        StoreError: The directory is locked, unusable, damaged or of a newer format.
+        ListenError: The socket or the port cannot be had.
+    """
+    authenticator = _authenticator(settings)
+    summarizers = _summarizers()
+    with contextlib.ExitStack() as opened:
+        store = _open_store(settings)
+        opened.callback(store.close)
+        embedder = _open_embedder(settings)
+        if embedder is not None:
+            opened.callback(embedder.close)
+        clock = SystemClock()
+        use_cases = assemble(
+            store=store,
+            store_kind=settings.store,
+            embedder=embedder,
+            summarizers=summarizers,
+            clock=clock,
+            ids=Uuid7Source(),
+            settings=_service_settings(settings),
+        )
+        opened.pop_all()
+        opened.callback(use_cases.close)
+        server = Server(
+            use_cases,
+            ServerSettings(
+                socket=settings.socket_path,
+                tcp=parse_address(settings.tcp) if settings.tcp is not None else None,
+                read_workers=settings.workers,
+                write_workers=settings.write_workers,
+                streams_max=settings.streams_max,
+                default_deadline_ms=settings.default_deadline_ms,
+            ),
+            ServerFacts(
+                version=__version__,
+                store_kind=settings.store,
+                default_deadline_ms=settings.default_deadline_ms,
+            ),
+            authenticator,
+            clock,
+        )
+        opened.callback(server.stop, 0)
+        server.start()
+        opened.pop_all()
+    return Running(server, use_cases, settings)
+
+
+def _service_settings(settings: Settings) -> ServiceSettings:
+    if settings.index_threshold is None:
+        return ServiceSettings()
+    return ServiceSettings(index_threshold=settings.index_threshold)
+
+
+def _authenticator(settings: Settings) -> Authenticator:
+    if settings.token_file is None:
+        return LocalAuthenticator()
+    try:
+        return load_tokens(settings.token_file)
+    except TokenFileError as error:
+        raise SettingsError(f"token_file: {error}") from None
+
+
+def _open_store(settings: Settings) -> Store:
+    points = importlib.metadata.entry_points(group=STORES)
+    if settings.store not in points.names:
+        known = ", ".join(sorted(points.names))
+        raise SettingsError(f"store: no plug-in is called '{settings.store}'; known: {known}")
+    open_store = cast("Callable[[StoreSettings], Store]", load_factory(STORES, settings.store))
+    options = settings.store_options
+    size_max = options.size_bytes_max
+    return open_store(
+        StoreSettings(
+            directory=settings.directory,
+            size_bytes_initial=min(StoreSettings().size_bytes_initial, size_max),
+            size_bytes_max=size_max,
+            queue_batches_max=options.queue_batches_max,
+            queue_bytes_max=options.queue_bytes_max,
+            tokens_max=options.tokens_max,
+        )
+    )
+
+
+def _open_embedder(settings: Settings) -> Embedder | None:
+    if settings.embedder == NO_EMBEDDER:
+        return None
+    try:
+        return create_embedder(settings.embedder, settings.embedder_options)
+    except EmbedderMisconfigured as error:
+        raise SettingsError(f"embedder: {error}") from None
+
+
+def _summarizers() -> dict[str, Summarizer]:
+    """Return every summarizer that is installed, by name."""
+    made: dict[str, Summarizer] = {}
+    try:
+        for name in installed(SUMMARIZERS):
+            create = cast("_SummarizerFactory", load_factory(SUMMARIZERS, name))
+            made[name] = create({})
+    except PluginError as error:
+        raise SettingsError(f"summarizers: {error}") from None
+    return made

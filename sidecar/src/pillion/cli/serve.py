@@ -1,0 +1,151 @@
+"""``pillion serve``: run the server until it is told to stop.
+
+Exit codes: 0 after a clean drain, 2 when a setting is wrong, 3 when the directory or the socket
+cannot be had.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+import click
+from pillion import __version__
+from pillion.config import (
+    ENV_PREFIX,
+    Settings,
+    SettingsError,
+    load_settings,
+    misspelt_variables,
+)
+from pillion.logs import LogFormat, configure_logs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import FrameType
+
+    from pillion.bootstrap import Running
+
+EXIT_SETTINGS: Final = 2
+EXIT_PLACE: Final = 3
+_EXIT_FORCED: Final = 1
+# Set in a file or by a variable: a flag for a table of options would need a syntax of its own.
+_WITHOUT_FLAG: Final = frozenset({"store_options", "embedder_options"})
+
+_log = logging.getLogger(__name__)
+
+
+def _setting_flags(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command one flag for each setting, with the setting's own description."""
+    for name, field in reversed(Settings.model_fields.items()):
+        if name in _WITHOUT_FLAG:
+            continue
+        default = "" if field.default is None else f"  [default: {field.default}]"
+        text = f"{field.description}{default}"
+        flag = f"--{name.replace('_', '-')}"
+        if field.annotation is bool:
+            option = click.option(flag, name, is_flag=True, default=None, help=text)
+        else:
+            option = click.option(flag, name, metavar="VALUE", help=text)
+        command = option(command)
+    return command
+
+
+@click.command(
+    epilog=f"Every setting is also a variable ({ENV_PREFIX}DIRECTORY=...) and a key of the "
+    f"--config file. Tables: {ENV_PREFIX}STORE_OPTIONS__SIZE_BYTES_MAX=..., [embedder_options] in the file."
+)
+@click.option(
+    "--config",
+    "file",
+    type=click.Path(path_type=Path),
+    envvar="PILLION_CONFIG",
+    help="A TOML file with settings.",
+)
+@_setting_flags
+def serve(file: Path | None, **flags: str | bool | None) -> None:
+    """Run the server. Without any setting it keeps memories in ./.pillion."""
+    try:
+        settings = load_settings(
+            {name: value for name, value in flags.items() if value is not None}, file
+        )
+    except SettingsError as error:
+        _give_up(str(error), EXIT_SETTINGS)
+    configure_logs(settings.log_level, settings.log_format)
+    for sentence in misspelt_variables(os.environ):
+        _log.warning(sentence)
+    told_to_stop = _listen_for_signals()
+    running = _start(settings)
+    try:
+        _say_ready(running)
+        told_to_stop.wait()
+        _log.info("draining")
+    finally:
+        running.stop()
+    _log.info("stopped")
+
+
+def _start(settings: Settings) -> Running:
+    # Loading gRPC and the embedder takes a while, and `serve --help` needs neither.
+    from pillion.bootstrap import start
+    from pillion.domain.errors import PillionError
+    from pillion.transport.listener import ListenError
+    from pillion_storage.api import StoreError
+
+    try:
+        return start(settings)
+    except SettingsError as error:
+        _give_up(str(error), EXIT_SETTINGS)
+    except PillionError as error:
+        _give_up(f"{error.reason}: {error.message}", EXIT_SETTINGS)
+    except (StoreError, ListenError) as error:
+        _give_up(str(error), EXIT_PLACE)
+
+
+def _listen_for_signals() -> threading.Event:
+    """Return an event that the first SIGTERM or SIGINT sets; the second ends the process."""
+    told = threading.Event()
+
+    def on_signal(_number: int, _frame: FrameType | None) -> None:
+        if told.is_set():
+            # Everything acknowledged is on disk already.
+            os._exit(_EXIT_FORCED)
+        told.set()
+
+    signal.signal(signal.SIGTERM, on_signal)
+    signal.signal(signal.SIGINT, on_signal)
+    return told
+
+
+def _say_ready(running: Running) -> None:
+    settings = running.settings
+    port = running.server.tcp_port
+    facts: dict[str, object] = {
+        "socket": str(settings.socket_path),
+        "store": settings.store,
+        "directory": str(settings.directory),
+        "embedder": running.embedder_name,
+    }
+    if port is not None and settings.tcp is not None:
+        facts["tcp"] = f"{settings.tcp.rpartition(':')[0] or '127.0.0.1'}:{port}"
+    if settings.log_format is LogFormat.JSON:
+        line = json.dumps({"event": "ready", "version": __version__, "pid": os.getpid(), **facts})
+    else:
+        pairs = "  ".join(f"{name} {value}" for name, value in facts.items())
+        line = f"pillion {__version__} is ready  {pairs}"
+    print(line, flush=True)
+
+
+def _give_up(message: str, code: int) -> NoReturn:
+    print(f"pillion: {message}", file=sys.stderr, flush=True)
+    raise SystemExit(code)
+
+
+if __name__ == "__main__":
+    serve()

@@ -1,0 +1,208 @@
+"""The settings of ``pillion serve``: flags, then PILLION_* variables, then a TOML file, then these.
+
+A wrong value is named by its setting, with what to do. Values themselves are not repeated: one of
+them may be a secret in the wrong place.
+"""
+
+from __future__ import annotations
+
+import difflib
+import ipaddress
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic_settings import (
+    BaseSettings,
+    InitSettingsSource,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+)
+from pydantic_settings import SettingsError as UnreadableVariable
+
+from pillion.domain.limits import DEADLINE_DEFAULT_MS
+from pillion.logs import LogFormat, LogLevel
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Self
+
+ENV_PREFIX: Final = "PILLION_"
+SOCKET_NAME: Final = "pillion.sock"
+_PORT_MAX: Final = 65_535
+
+
+class SettingsError(Exception):
+    """A setting is wrong. The message names it and says what to do."""
+
+
+def parse_address(text: str) -> tuple[str, int]:
+    """Return (host, port) of ``127.0.0.1:0``, ``[::1]:7430`` or a bare port.
+
+    Raises:
+        ValueError: It is none of these, or the host is not a loopback address.
+    """
+    host, separator, port_text = text.rpartition(":")
+    host = host.strip("[]") if separator else "127.0.0.1"
+    if not port_text.isdecimal() or int(port_text) > _PORT_MAX:
+        raise ValueError("write HOST:PORT, for example 127.0.0.1:7430; port 0 picks a free one")
+    try:
+        loopback = ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        raise ValueError("name the host by its address, for example 127.0.0.1") from None
+    if not loopback:
+        raise ValueError("only a loopback address is served without TLS; use 127.0.0.1")
+    return host, int(port_text)
+
+
+def _check_address(text: str) -> str:
+    parse_address(text)
+    return text
+
+
+class StoreOptions(BaseModel):
+    """Options of the store."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    size_bytes_max: Annotated[int, Field(ge=1 << 20, description="Bytes it may grow to.")] = (
+        256 << 30
+    )
+    queue_batches_max: Annotated[int, Field(ge=1, description="Writes that may wait.")] = 4096
+    queue_bytes_max: Annotated[int, Field(ge=1 << 20, description="Bytes that may wait.")] = (
+        64 << 20
+    )
+    tokens_max: Annotated[
+        int, Field(ge=1, description="Request ids remembered in each partition.")
+    ] = 1_000_000
+
+
+class Settings(BaseSettings):
+    """How to serve."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=ENV_PREFIX, env_nested_delimiter="__", extra="forbid", frozen=True
+    )
+
+    directory: Annotated[Path, Field(description="Where memories are kept.")] = Path(".pillion")
+    socket: Annotated[
+        Path | None, Field(description="The Unix socket. Default: DIRECTORY/pillion.sock.")
+    ] = None
+    tcp: Annotated[
+        str | None,
+        AfterValidator(_check_address),
+        Field(description="Also listen on this loopback HOST:PORT; port 0 picks a free one."),
+    ] = None
+    token_file: Annotated[
+        Path | None, Field(description="Callers must present a token of this file.")
+    ] = None
+    allow_unauthenticated_tcp: Annotated[
+        bool, Field(description="Serve TCP without a token file: every local user gets in.")
+    ] = False
+    workers: Annotated[
+        int, Field(ge=1, le=64, description="Threads for reads. More than a few only contend.")
+    ] = 4
+    write_workers: Annotated[
+        int, Field(ge=1, le=512, description="Threads for writes; they share flushes to disk.")
+    ] = 64
+    streams_max: Annotated[
+        int, Field(ge=1, le=256, description="Streams open at once; each holds a thread.")
+    ] = 8
+    default_deadline_ms: Annotated[
+        int, Field(ge=1, le=3_600_000, description="The deadline of a call that brought none.")
+    ] = DEADLINE_DEFAULT_MS
+    drain_seconds: Annotated[
+        float, Field(ge=0, le=600, description="How long calls may go on after SIGTERM.")
+    ] = 5.0
+    store: Annotated[str, Field(description="The store, by plug-in name.")] = "lmdb"
+    store_options: Annotated[StoreOptions, Field(description="Its options.")] = StoreOptions()
+    embedder: Annotated[
+        str, Field(description="The embedder, by plug-in name; 'auto' picks; 'none': no embedder.")
+    ] = "auto"
+    embedder_options: Annotated[dict[str, Any], Field(description="Its options.")] = {}
+    index_threshold: Annotated[
+        int | None,
+        Field(ge=1, description="Vectors of a partition from which on an index is built."),
+    ] = None
+    log_level: Annotated[LogLevel, Field(description="debug, info, warning or error.")] = (
+        LogLevel.INFO
+    )
+    log_format: Annotated[LogFormat, Field(description="json or text.")] = LogFormat.TEXT
+
+    @model_validator(mode="after")
+    def _check_tcp(self) -> Self:
+        if self.tcp is not None and self.token_file is None and not self.allow_unauthenticated_tcp:
+            raise ValueError(
+                "tcp needs token_file, or every user of this machine could read every memory; "
+                "set token_file, or allow_unauthenticated_tcp=true if that is what you want"
+            )
+        return self
+
+    @property
+    def socket_path(self) -> Path:
+        """The socket's path, with its default."""
+        return self.socket or self.directory / SOCKET_NAME
+
+
+def load_settings(flags: Mapping[str, object], file: Path | None = None) -> Settings:
+    """Return the settings; flags win over variables, and those over the file.
+
+    Raises:
+        SettingsError: It names each wrong setting.
+    """
+    table = _read_file(file) if file is not None else {}
+
+    class Layered(Settings):
+        @classmethod
+        def settings_customise_sources(
+            cls,
+            settings_cls: type[BaseSettings],
+            init_settings: PydanticBaseSettingsSource,
+            env_settings: PydanticBaseSettingsSource,
+            dotenv_settings: PydanticBaseSettingsSource,
+            file_secret_settings: PydanticBaseSettingsSource,
+        ) -> tuple[PydanticBaseSettingsSource, ...]:
+            del dotenv_settings, file_secret_settings  # neither is documented, so neither is read
+            return init_settings, env_settings, InitSettingsSource(settings_cls, table)
+
+    try:
+        return Layered(**flags)  # type: ignore[arg-type]
+    except ValidationError as error:
+        raise SettingsError("; ".join(_problems(error))) from None
+    except UnreadableVariable as error:
+        raise SettingsError(f"{error}; nested settings are written as JSON") from None
+
+
+def _read_file(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SettingsError(f"config: {file} cannot be read: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"config: {file} is not TOML: {error}") from None
+
+
+def _problems(error: ValidationError) -> list[str]:
+    problems = []
+    for problem in error.errors(include_input=False, include_url=False, include_context=False):
+        name = ".".join(map(str, problem["loc"]))
+        message = problem["msg"].removeprefix("Value error, ")
+        if problem["type"] == "extra_forbidden":
+            near = difflib.get_close_matches(name, Settings.model_fields, n=1)
+            message = "no such setting" + (f"; did you mean {near[0]}?" if near else "")
+        problems.append(f"{name}: {message}" if name else message)
+    return problems
+
+
+def misspelt_variables(environment: Mapping[str, str]) -> list[str]:
+    """Return a sentence for each PILLION_ variable that looks like a setting and is none."""
+    known = {f"{ENV_PREFIX}{name.upper()}" for name in Settings.model_fields}
+    sentences = []
+    for name in sorted(environment):
+        if not name.startswith(ENV_PREFIX) or name.split("__")[0] in known:
+            continue
+        near = difflib.get_close_matches(name, known, n=1, cutoff=0.85)
+        if near:
+            sentences.append(f"{name} is not a setting and is ignored; did you mean {near[0]}?")
+    return sentences

@@ -1,0 +1,34 @@
+"""AdminService and SchemaService: statistics; the rest of both comes later."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pillion_proto.memory.v1 import admin_service_pb2_grpc, schema_service_pb2_grpc
+
+from pillion.transport.convert import answers
+from pillion.transport.unserved import refuse_unserved
+
+if TYPE_CHECKING:
+    from pillion_proto.memory.v1 import admin_service_pb2 as wire
+
+    from pillion.service import UseCases
+    from pillion.transport.call import Call
+
+
+@refuse_unserved
+class AdminServicer(admin_service_pb2_grpc.AdminServiceServicer):
+    """Serves operators."""
+
+    def __init__(self, use_cases: UseCases) -> None:
+        self._use_cases = use_cases
+
+    def GetStats(self, _request: wire.GetStatsRequest, call: Call) -> wire.GetStatsResponse:  # noqa: N802
+        """Say how much is stored, how fast, and what lags."""
+        statistics = self._use_cases.statistics.statistics(call.partition_or_none)
+        return answers.statistics_to_wire(statistics)
+
+
+@refuse_unserved
+class SchemaServicer(schema_service_pb2_grpc.SchemaServiceServicer):
+    """Serves nothing yet."""

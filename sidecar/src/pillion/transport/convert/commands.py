@@ -1,0 +1,179 @@
+"""Requests that change something, as commands: Write, Import, Forget, Consolidate."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+from typing import TYPE_CHECKING
+
+from pillion_proto.memory.v1 import memory_service_pb2 as wire
+
+from pillion.domain.commands import (
+    ConsolidateCommand,
+    ForgetCommand,
+    ForgetMode,
+    WriteCommand,
+)
+from pillion.domain.errors import PillionError, Reason
+from pillion.domain.limits import CLUSTER_SIZE_DEFAULT, GUARDS_MAX, IMPORT_BATCH_MAX, MUTATIONS_MAX
+from pillion.domain.mutations import EmbeddingMode
+from pillion.transport.capabilities import feature_not_served
+from pillion.transport.convert.instants import optional_instant
+from pillion.transport.convert.mutations import guard_from_wire, mutation_from_wire
+from pillion.transport.convert.scalars import (
+    check_enum,
+    enum_from_wire,
+    fact_key_from_wire,
+    optional_enum,
+    required,
+    required_subject,
+    subject_from_wire,
+    uuids_from_wire,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import TypeVar
+
+    from pillion.domain.mutations import Mutation
+
+    WireT = TypeVar("WireT")
+    DomainT = TypeVar("DomainT")
+
+_DIGEST_BYTES = 32
+
+
+def write_from_wire(request: wire.WriteRequest) -> WriteCommand:
+    """Return a Write. Its lists' lengths are checked before anything of them is converted."""
+    check_length(request.mutations, "mutations", 1, MUTATIONS_MAX)
+    check_length(request.guards, "guards", 0, GUARDS_MAX)
+    return WriteCommand(
+        mutations=_each(request.mutations, "mutations", mutation_from_wire),
+        guards=_each(request.guards, "guards", guard_from_wire),
+        request_id=request.request_id,
+        body_digest=body_digest(request),
+        embedding_mode=embedding_mode_from_wire(request.embedding_mode),
+        validate_only=request.validate_only,
+    )
+
+
+def import_items_from_wire(batch: wire.ImportBatch) -> list[Mutation | PillionError]:
+    """Return a batch's items; one that cannot be converted is its error, and keeps its place.
+
+    Raises:
+        PillionError: The batch as a whole is empty or too long.
+    """
+    check_length(batch.items, "batch.items", 1, IMPORT_BATCH_MAX)
+    return [_import_item(item) for item in batch.items]
+
+
+def _import_item(item: wire.Mutation) -> Mutation | PillionError:
+    try:
+        return mutation_from_wire(item)
+    except PillionError as error:
+        return error
+
+
+def embedding_mode_from_wire(number: int, field: str = "embedding_mode") -> EmbeddingMode:
+    """Return when vectors must be there; absent is QUEUED."""
+    return optional_enum(EmbeddingMode, number, field) or EmbeddingMode.QUEUED
+
+
+def forget_from_wire(request: wire.ForgetRequest) -> ForgetCommand:
+    """Return a Forget by ids, by subject or by fact key."""
+    if request.background:
+        raise feature_not_served(wire.CAPABILITY_BACKGROUND, "background")
+    if request.mode == wire.FORGET_MODE_ERASE:
+        raise feature_not_served(wire.CAPABILITY_FORGET_ERASE, "mode")
+    mode = enum_from_wire(ForgetMode, request.mode, "mode")
+    check_enum(wire.ForgetRun.values(), request.run, "run")
+    required(request, "selector", "selector")
+    selector = request.selector
+    kind = selector.WhichOneof("kind")
+    unsaid = request.run == wire.FORGET_RUN_UNSPECIFIED
+    dry_run = kind != "ids" if unsaid else request.run == wire.FORGET_RUN_DRY_RUN
+    request_id, digest = request.request_id, body_digest(request)
+    match kind:
+        case "ids":
+            ids = uuids_from_wire(selector.ids.ids, "selector.ids.ids")
+            if not ids:
+                raise PillionError.of_field("selector.ids.ids", "name at least one id")
+            return ForgetCommand(
+                mode=mode, ids=ids, dry_run=dry_run, request_id=request_id, body_digest=digest
+            )
+        case "subject":
+            return ForgetCommand(
+                mode=mode,
+                subject=required_subject(selector.subject, "subject", "selector.subject.subject"),
+                contexts=frozenset(selector.subject.contexts) or None,
+                dry_run=dry_run,
+                request_id=request_id,
+                body_digest=digest,
+            )
+        case "fact":
+            fact = fact_key_from_wire(selector.fact, "selector.fact")
+            return ForgetCommand(
+                mode=mode, fact=fact, dry_run=dry_run, request_id=request_id, body_digest=digest
+            )
+        case None:
+            raise PillionError.of_field("selector", "name what to forget")
+        case _:
+            raise feature_not_served(wire.CAPABILITY_FORGET_SELECTORS, f"selector.{kind}")
+
+
+def consolidate_from_wire(request: wire.ConsolidateRequest) -> ConsolidateCommand:
+    """Return a consolidation of one subject."""
+    if request.background:
+        raise feature_not_served(wire.CAPABILITY_BACKGROUND, "background")
+    if not request.HasField("subject"):
+        # Every subject, one after another, is work for the background.
+        raise feature_not_served(wire.CAPABILITY_BACKGROUND, "subject (absent: every subject)")
+    return ConsolidateCommand(
+        subject=subject_from_wire(request.subject),
+        context=request.context,
+        before=optional_instant(request, "before", "before"),
+        summarizer=request.summarizer or "extractive",
+        cluster_size_min=request.cluster_size_min or CLUSTER_SIZE_DEFAULT,
+        dry_run=request.dry_run,
+        request_id=request.request_id,
+        body_digest=body_digest(request),
+    )
+
+
+def body_digest(
+    request: wire.WriteRequest | wire.ForgetRequest | wire.ConsolidateRequest,
+) -> bytes:
+    """Return a hash that tells a retry from another request under the same request_id.
+
+    Without a request_id there is nothing to tell apart, and the hash is empty. The partition is
+    left out: request ids are a partition's own, and absent means the same as its default.
+    """
+    if not request.request_id:
+        return b""
+    body = copy.deepcopy(request)
+    body.ClearField("request_id")
+    body.ClearField("partition")
+    content = body.SerializeToString(deterministic=True)
+    return hashlib.blake2b(content, digest_size=_DIGEST_BYTES).digest()
+
+
+def check_length(items: Sequence[object], field: str, least: int, most: int) -> None:
+    """Refuse a list that is too short or too long, before anything of it is converted."""
+    if len(items) < least:
+        raise PillionError.of_field(field, f"at least {least} is required")
+    if len(items) > most:
+        raise PillionError.of_field(
+            field, f"{len(items)} are too many; at most {most} fit", Reason.LIMIT_EXCEEDED
+        )
+
+
+def _each(
+    items: Sequence[WireT], field: str, convert: Callable[[WireT], DomainT]
+) -> tuple[DomainT, ...]:
+    made = []
+    for at, item in enumerate(items):
+        try:
+            made.append(convert(item))
+        except PillionError as error:
+            raise error.within(f"{field}[{at}]") from None
+    return tuple(made)

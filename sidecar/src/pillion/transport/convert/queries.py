@@ -1,0 +1,213 @@
+"""What callers ask of the memories: filters, reads, rankings, searches, targets."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from pillion_proto.memory.v1 import memory_service_pb2 as wire
+from pillion_proto.memory.v1 import search_pb2
+
+from pillion.domain.errors import PillionError
+from pillion.domain.memory import MemoryKind, MemoryStatus, SourceKind
+from pillion.domain.queries import (
+    RECALLED_STATUSES,
+    Filter,
+    RankingProfile,
+    ReadAt,
+    RecencyAnchor,
+    SearchQuery,
+    Target,
+    Window,
+)
+from pillion.domain.scope import MAIN_CONTEXT
+from pillion.transport.capabilities import feature_not_served, not_served
+from pillion.transport.convert.instants import duration_from_wire, optional_instant
+from pillion.transport.convert.scalars import (
+    check_enum,
+    enum_from_wire,
+    enums_from_wire,
+    fact_key_from_wire,
+    optional_enum,
+    subject_from_wire,
+    uuid_from_wire,
+    uuids_from_wire,
+)
+
+if TYPE_CHECKING:
+    from pillion_proto.memory.v1 import types_pb2
+
+    _HasRead = (
+        wire.SearchRequest
+        | wire.GetRequest
+        | wire.BatchGetRequest
+        | wire.ListRequest
+        | wire.HistoryRequest
+    )
+
+_DEFAULT_FILTER: Final = Filter()
+_DEFAULT_READ: Final = ReadAt()
+_DEFAULT_RANKING: Final = RankingProfile()
+_DEFAULT_PROFILE_NAME: Final = "default"
+
+
+def read_from_wire(request: _HasRead) -> ReadAt:
+    """Return a request's read options."""
+    if not request.HasField("read"):
+        return _DEFAULT_READ
+    read: types_pb2.ReadOptions = request.read
+    if read.WhichOneof("recorded") is not None:
+        raise feature_not_served(wire.CAPABILITY_RECORDED_TIME, "read.recorded")
+    if read.at_least_revision < 0:
+        raise PillionError.of_field("read.at_least_revision", "it must not be negative")
+    return ReadAt(
+        at_least_revision=read.at_least_revision,
+        as_of=optional_instant(read, "as_of", "read.as_of"),
+    )
+
+
+def history_read_from_wire(request: wire.HistoryRequest) -> ReadAt:
+    """Return a history's read options: a history has every instant, so as_of is refused."""
+    read = read_from_wire(request)
+    if read.as_of is not None:
+        raise PillionError.of_field("read.as_of", "a history tells of every instant")
+    return read
+
+
+def filter_from_wire(request: wire.SearchRequest | wire.ListRequest) -> Filter:
+    """Return a request's filter."""
+    if not request.HasField("filter"):
+        return _DEFAULT_FILTER
+    asked: search_pb2.Filter = request.filter
+    if asked.any_of or asked.none_of:
+        nested = "filter.any_of" if asked.any_of else "filter.none_of"
+        raise feature_not_served(wire.CAPABILITY_NESTED_FILTERS, nested)
+    check_enum(search_pb2.ValidityFilter.values(), asked.validity, "filter.validity")
+    statuses = enums_from_wire(MemoryStatus, asked.statuses, "filter.statuses")
+    return Filter(
+        subjects=frozenset(map(subject_from_wire, asked.subjects)),
+        contexts=_contexts(asked),
+        kinds=enums_from_wire(MemoryKind, asked.kinds, "filter.kinds"),
+        statuses=statuses or RECALLED_STATUSES,
+        attributes=frozenset(asked.attributes),
+        labels_all=frozenset(asked.labels_all),
+        labels_any=frozenset(asked.labels_any),
+        labels_none=frozenset(asked.labels_none),
+        created=_window(asked.created, "filter.created"),
+        valid_from=_window(asked.valid_from, "filter.valid_from"),
+        importance_min=asked.importance_min,
+        confidence_min=asked.confidence_min,
+        source_kinds=enums_from_wire(SourceKind, asked.source_kinds, "filter.source_kinds"),
+        episode_ids=frozenset(uuids_from_wire(asked.episode_ids, "filter.episode_ids")),
+        session_ids=frozenset(asked.session_ids),
+        include_retracted=asked.include_retracted,
+        include_expired=asked.include_expired,
+        valid_only=asked.validity != search_pb2.VALIDITY_FILTER_ANY,
+    )
+
+
+def _contexts(asked: search_pb2.Filter) -> frozenset[str] | None:
+    if not asked.all_contexts:
+        return frozenset(asked.contexts or (MAIN_CONTEXT,))
+    if asked.contexts:
+        raise PillionError.of_field("filter.contexts", "it must be absent with all_contexts")
+    return None
+
+
+def _window(window: search_pb2.TimeWindow, field: str) -> Window:
+    return Window(
+        optional_instant(window, "from", f"{field}.from"),
+        optional_instant(window, "to", f"{field}.to"),
+    )
+
+
+def ranking_from_wire(request: wire.SearchRequest) -> RankingProfile:
+    """Return a search's ranking: the default profile with what the request changes of it."""
+    if not request.HasField("ranking"):
+        return _DEFAULT_RANKING
+    asked = request.ranking
+    if asked.name not in ("", _DEFAULT_PROFILE_NAME):
+        raise not_served("RankingProfile.name", "ranking.name: only 'default' is configured")
+    if asked.HasField("diversity") and asked.diversity != 0:
+        raise feature_not_served(wire.CAPABILITY_DIVERSITY, "ranking.diversity")
+    anchor = optional_enum(RecencyAnchor, asked.recency_anchor, "ranking.recency_anchor")
+
+    def weight(name: str) -> float:
+        chosen: float = getattr(asked if asked.HasField(name) else _DEFAULT_RANKING, name)
+        return chosen
+
+    return RankingProfile(
+        relevance_weight=weight("relevance_weight"),
+        recency_weight=weight("recency_weight"),
+        importance_weight=weight("importance_weight"),
+        half_lives=_half_lives(asked),
+        recency_anchor=anchor or _DEFAULT_RANKING.recency_anchor,
+    )
+
+
+def _half_lives(asked: search_pb2.RankingProfile) -> dict[MemoryKind, int | None]:
+    half_lives: dict[MemoryKind, int | None] = {}
+    for at, entry in enumerate(asked.half_lives):
+        field = f"ranking.half_lives[{at}]"
+        kind = enum_from_wire(MemoryKind, entry.kind, f"{field}.kind")
+        if kind in half_lives:
+            raise PillionError.of_field(f"{field}.kind", "the kind is named twice")
+        has_one = entry.HasField("half_life")
+        half_lives[kind] = (
+            duration_from_wire(entry.half_life, f"{field}.half_life") if has_one else None
+        )
+    return half_lives
+
+
+def search_from_wire(request: wire.SearchRequest) -> SearchQuery:
+    """Return a search. What asks for more than this server serves is refused."""
+    if request.include_trace:
+        raise feature_not_served(wire.CAPABILITY_SEARCH_TRACE, "include_trace")
+    if request.HasField("expansion"):
+        raise feature_not_served(wire.CAPABILITY_GRAPH_EXPANSION, "expansion")
+    if request.HasField("recall_target"):
+        raise feature_not_served(wire.CAPABILITY_CERTIFIED_SEARCH, "recall_target")
+    older = request.older_statements
+    check_enum(search_pb2.OlderStatements.values(), older, "older_statements")
+    if older == search_pb2.OLDER_STATEMENTS_FOLD:
+        raise feature_not_served(wire.CAPABILITY_STATEMENT_GROUPS, "older_statements")
+    return SearchQuery(
+        top_k=request.top_k,
+        text=request.text,
+        vector=request.vector,
+        filter=filter_from_wire(request),
+        read=read_from_wire(request),
+        ranking=ranking_from_wire(request),
+        score_min=request.score_min,
+        include_vectors=request.include_vectors,
+    )
+
+
+def target_from_wire(target: wire.RecordTarget, field: str) -> Target:
+    """Return what a Get asks for."""
+    match target.WhichOneof("kind"):
+        case "memory_id":
+            return Target(memory_id=uuid_from_wire(target.memory_id, f"{field}.memory_id"))
+        case "fact":
+            return Target(fact=fact_key_from_wire(target.fact, f"{field}.fact"))
+        case "episode_id":
+            return Target(episode_id=uuid_from_wire(target.episode_id, f"{field}.episode_id"))
+        case _:
+            raise PillionError.of_field(field, "name a memory_id, a fact or an episode_id")
+
+
+def history_target_from_wire(request: wire.HistoryRequest) -> Target:
+    """Return what a History asks for: a fact key or a memory."""
+    match request.WhichOneof("target"):
+        case "fact":
+            return Target(fact=fact_key_from_wire(request.fact, "fact"))
+        case "memory_id":
+            return Target(memory_id=uuid_from_wire(request.memory_id, "memory_id"))
+        case _:
+            raise PillionError.of_field("target", "name a fact or a memory_id")
+
+
+def page_size_from_wire(page_size: int) -> int:
+    """Return a page size; 0 lets the use case choose."""
+    if page_size < 0:
+        raise PillionError.of_field("page_size", "it must not be negative")
+    return page_size

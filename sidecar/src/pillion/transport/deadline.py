@@ -1,0 +1,37 @@
+"""How long the caller of a gRPC call still waits."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Final
+
+from pillion.domain.errors import PillionError, Reason
+
+if TYPE_CHECKING:
+    import grpc
+
+# Without a deadline gRPC reports about 292 years; nobody asks for more than a year.
+_NO_DEADLINE_SECONDS: Final = 365 * 86_400.0
+
+
+class CallDeadline:
+    """The deadline of one call, or of one batch of a stream; plays `ports.Deadline`."""
+
+    __slots__ = ("_context", "_ends")
+
+    def __init__(self, context: grpc.ServicerContext, default_seconds: float) -> None:
+        asked = context.time_remaining()
+        limited = asked is not None and asked < _NO_DEADLINE_SECONDS
+        self._context = context
+        self._ends = time.monotonic() + (asked if limited else default_seconds)
+
+    def remaining_seconds(self) -> float:
+        """Return the seconds left; 0 or less when the deadline has passed."""
+        return self._ends - time.monotonic()
+
+    def check(self) -> None:
+        """Raise DEADLINE_EXCEEDED or CANCELLED when the caller is gone."""
+        if self._ends <= time.monotonic():
+            raise PillionError(Reason.DEADLINE_EXCEEDED, "the deadline passed before the work did")
+        if not self._context.is_active():
+            raise PillionError(Reason.CANCELLED, "the caller cancelled")
