@@ -27,7 +27,7 @@ def apply_batch(unit: Unit, partition: Partition, batch: Batch) -> Committed | C
             return Conflict(failed)
         head = unit.create(partition)
     elif token is not None:
-        first = _find_token(unit, head, token.id)
+        first = read_token(View(unit.txn, unit.databases, head), token.id)
         if first is not None:
             return Committed(first.revision, first.recorded_at, replayed=True, memo=first.memo)
 
@@ -109,12 +109,6 @@ def _archive(
     head.live_bytes -= size
     head.kept_versions += 1
     head.kept_bytes += size
-
-
-def _find_token(unit: Unit, head: HeadRow, token_id: bytes) -> TokenRow | None:
-    key = head.prefix + token_id
-    row = unit.txn.get(key, db=unit.databases.tokens)
-    return None if row is None else records.unpack_token(key, row)
 
 
 def _remember_token(unit: Unit, head: HeadRow, token_id: bytes, memo: bytes) -> None:

@@ -217,6 +217,24 @@ class Environment:
         """Give the limit that the map may grow to."""
         return self._limit
 
+    def disk_is_full(self, size: int) -> bool:
+        """Ask the file system whether it would let the data file grow by so many bytes.
+
+        LMDB reports a short write, which is how most disks fill up, as EIO. A scratch file as
+        long as the data file (sparse up to there) meets the same limits and says which it was.
+        """
+        scratch = self.directory / "space-check"
+        fd = os.open(scratch, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            os.posix_fallocate(fd, self.size_bytes(), size)
+        except OSError as error:
+            return error.errno in _NO_SPACE
+        else:
+            return False
+        finally:
+            os.close(fd)
+            scratch.unlink()
+
     def copy_to(self, directory: Path) -> None:
         """Copy everything, compacted, to a new directory, and make it durable."""
         target = prepare_directory(directory)
@@ -249,7 +267,7 @@ class Environment:
 
 def no_space(error: lmdb.Error) -> bool:
     """Say whether the map, the disk, a quota or a file size limit is full."""
-    return isinstance(error, lmdb.MapFullError) or error.code in _NO_SPACE
+    return isinstance(error, lmdb.MapFullError) or getattr(error, "code", 0) in _NO_SPACE
 
 
 def _explain(error: lmdb.Error) -> Exception:

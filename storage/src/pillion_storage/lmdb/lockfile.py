@@ -1,8 +1,8 @@
 """The exclusive lock of a store directory, taken before anything else in it is opened.
 
 ``flock`` belongs to the open file, so the kernel releases it when the process dies, however it
-dies, and a second open in the same process is refused too. A forked child would keep the lock
-alive after its parent's death, so children close their copy at once.
+dies, and a second open in the same process is refused too. A forked child shares the open file
+and would keep the lock after its parent's death, so children close their copy at once.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class DirectoryLock:
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             holder = os.pread(self._fd, 32, 0).strip()
-            self.release()
+            self.abandon()
             pid = int(holder) if holder.isdigit() else None
             raise StoreLocked(str(directory), pid) from error
         os.fchmod(self._fd, 0o600)
@@ -40,16 +40,22 @@ class DirectoryLock:
         _held.add(self)
 
     def release(self) -> None:
-        """Let go. Repeated calls do nothing. The file stays: removing it would race."""
+        """Unlock. Repeated calls do nothing. The file stays: removing it would race."""
+        if self._fd >= 0:
+            fcntl.flock(self._fd, fcntl.LOCK_UN)  # for a child just forked, too
+            self.abandon()
+
+    def abandon(self) -> None:
+        """Close the file without unlocking it for others who share it."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
 
 
-def _release_in_child() -> None:
+def _abandon_in_child() -> None:
     for lock in list(_held):
         with contextlib.suppress(OSError):
-            lock.release()
+            lock.abandon()
 
 
-os.register_at_fork(after_in_child=_release_in_child)
+os.register_at_fork(after_in_child=_abandon_in_child)

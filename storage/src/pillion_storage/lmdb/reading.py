@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import lmdb
 
     from pillion_storage.lmdb.environment import Databases
-    from pillion_storage.lmdb.records import Ended, HeadRow
+    from pillion_storage.lmdb.records import Ended, HeadRow, TokenRow
 
 
 class View(NamedTuple):
@@ -78,6 +78,13 @@ def _archived_value(view: View, ended: Ended) -> bytes:
     if row is None:
         raise Corrupt(records.describe(ARCHIVE, archive_key), "missing")
     return records.unpack_archived(archive_key, row).value
+
+
+def read_token(view: View, token_id: bytes) -> TokenRow | None:
+    """Read the first outcome of a token."""
+    key = view.prefix + token_id
+    row = view.txn.get(key, db=view.databases.tokens)
+    return None if row is None else records.unpack_token(key, row)
 
 
 def scan_rows(

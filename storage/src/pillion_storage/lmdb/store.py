@@ -37,6 +37,7 @@ from pillion_storage.bounds import (
     check_partition,
     check_range,
     check_revision,
+    check_token_id,
 )
 from pillion_storage.lmdb import reading, records
 from pillion_storage.lmdb.apply import apply_batch
@@ -163,6 +164,19 @@ class LmdbStore:
             partial(apply_batch, partition=partition, batch=batch), size=size
         )
 
+    def find_token(self, partition: Partition, token_id: bytes) -> Committed | None:
+        """See ``Store.find_token``."""
+        self._check_open()
+        check_token_id(token_id, FEATURES)
+        with self._environment.snapshot() as txn:
+            head = self._head(txn, partition)
+            if head is None:
+                return None
+            first = reading.read_token(View(txn, self._databases, head), token_id)
+        if first is None:
+            return None
+        return Committed(first.revision, first.recorded_at, replayed=True, memo=first.memo)
+
     def changes(self, partition: Partition, after_revision: int, *, limit: int) -> ChangePage:
         """See ``Store.changes``."""
         self._check_open()
@@ -239,6 +253,7 @@ class LmdbStore:
                 raise outcome
             removed, done = outcome
             total += removed
+        self._turn_over()
         return total
 
     def partitions(self) -> list[Partition]:
@@ -279,7 +294,16 @@ class LmdbStore:
                 total.tokens + report.tokens,
                 total.memos + report.memos,
             )
+        self._turn_over()
         return total
+
+    def _turn_over(self) -> None:
+        """Commit something small, so that the next commit can use the pages that were freed.
+
+        LMDB hands out pages freed by transaction n from n + 2 on. In a full store every commit
+        would fail for want of them and abort, so n + 2 would never come.
+        """
+        self._writer.submit(_write_probe, frees_space=True).result()
 
     def partition_stats(self, partition: Partition) -> PartitionStats:
         """See ``Store.partition_stats``."""

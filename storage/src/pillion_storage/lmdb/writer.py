@@ -12,6 +12,7 @@ Invariants:
 
 from __future__ import annotations
 
+import errno
 import logging
 import threading
 import time
@@ -53,8 +54,10 @@ _FATAL = (
     lmdb.PageNotFoundError,
     lmdb.InvalidError,
     lmdb.BadTxnError,
-    lmdb.DiskError,
 )
+# What a group may write, generously: values twice (old ones move), a page per row at worst.
+_WRITE_FACTOR = 4
+_WRITE_BYTES_MIN = 4 << 20
 
 logger = logging.getLogger(__name__)
 
@@ -127,9 +130,18 @@ class Writer:
 
     def _run(self) -> None:
         while (group := self._take()) is not None:
-            if group:
+            try:
                 self._answer(group)
+            except BaseException as error:  # noqa: BLE001 -- a bug here must not hang callers
+                self._give_up(group, error)
             self._check_readers()
+
+    def _give_up(self, group: list[Job], error: BaseException) -> None:
+        self._failure = f"the writer failed ({error!r}); reopen the store"
+        logger.critical("the store takes no more writes", exc_info=error)
+        for job in group:
+            if not job.future.done():
+                job.future.set_exception(StoreFailed(self._failure))
 
     def _check_readers(self) -> None:
         now = time.monotonic()
@@ -163,6 +175,8 @@ class Writer:
 
     def _answer(self, group: list[Job]) -> None:
         """Commit a group and answer it; if that can't be done together, job by job."""
+        if not group:
+            return
         try:
             outcomes = self._commit(group)
         except Exception as error:  # noqa: BLE001 -- every waiting caller must get an answer
@@ -184,6 +198,7 @@ class Writer:
         """Commit in one transaction, growing the map as needed."""
         if self._failure is not None:
             raise StoreFailed(self._failure)
+        retried = False
         while True:
             try:
                 return self._transact(group)
@@ -194,6 +209,16 @@ class Writer:
                     raise
                 with self._environment.reserve():
                     return self._transact(group)
+            except lmdb.Error as error:
+                # A failed write aborts the transaction before the page that would make it valid.
+                # If there is space again the disk was full for a moment: once more. If it fails
+                # again, or the engine panics because that page was hit, this is fatal.
+                if _code(error) != errno.EIO or retried:
+                    raise
+                size = sum(job.size for job in group)
+                if self._environment.disk_is_full(_WRITE_FACTOR * size + _WRITE_BYTES_MIN):
+                    raise StoreFull("the disk is full: make room on it") from error
+                retried = True
 
     def _transact(self, group: list[Job]) -> list[Any]:
         environment = self._environment
@@ -213,7 +238,7 @@ class Writer:
 
     @staticmethod
     def _is_fatal(error: Exception) -> bool:
-        return isinstance(error, _FATAL) and not no_space(error)
+        return isinstance(error, _FATAL) or _code(error) == errno.EIO
 
     def _explain(self, error: Exception) -> Exception:
         """Turn what went wrong into what the callers are told."""
@@ -227,3 +252,8 @@ class Writer:
             return StoreFailed(self._failure)
         logger.error("a batch failed", exc_info=error)
         return error
+
+
+def _code(error: Exception) -> int:
+    code = getattr(error, "code", 0)
+    return code if isinstance(code, int) else 0
