@@ -116,7 +116,7 @@ class Features:
     backup: bool  # ``backup``
     key_bytes_max: int = KEY_BYTES_MAX
     value_bytes_max: int = 64 * 1024
-    batch_ops_max: int = 1024  # puts + deletes; expectations are counted apart, same bound
+    batch_ops_max: int = 2048  # puts + deletes; expectations are counted apart, same bound
     batch_bytes_max: int = 4 * 1024 * 1024  # keys, values, expected keys, note and memo
     token_bytes_max: int = 64
     memo_bytes_max: int = 64 * 1024
@@ -385,6 +385,14 @@ class Store(Protocol):
             StoreFull: no space; nothing was done. Reads go on.
             Corrupt: a record that the batch builds on is damaged; nothing was done.
             StoreFailed: the engine gave up; the outcome is unknown, so retry with the token.
+        """
+        ...
+
+    def find_token(self, partition: Partition, token_id: bytes) -> Committed | None:
+        """Give what a commit with this token answered, as a retry would get it; None: unknown.
+
+        Raises:
+            InvalidBatch: the id is empty or too long.
         """
         ...
 

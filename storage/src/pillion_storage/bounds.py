@@ -87,11 +87,16 @@ def _check_values(puts: Mapping[bytes, bytes], features: Features) -> int:
     return size
 
 
-def _check_token(token: Token, features: Features) -> int:
-    if not 0 < len(token.id) <= features.token_bytes_max:
+def check_token_id(token_id: bytes, features: Features) -> None:
+    """Refuse a token id that is empty or too long."""
+    if not 0 < len(token_id) <= features.token_bytes_max:
         raise InvalidBatch(
-            f"the token has {len(token.id)} bytes; 1 to {features.token_bytes_max} fit"
+            f"the token has {len(token_id)} bytes; 1 to {features.token_bytes_max} fit"
         )
+
+
+def _check_token(token: Token, features: Features) -> int:
+    check_token_id(token.id, features)
     if len(token.memo) > features.memo_bytes_max:
         raise ValueTooLong(f"the memo has {len(token.memo)} bytes; {features.memo_bytes_max} fit")
     return len(token.id) + len(token.memo)

@@ -142,11 +142,12 @@ class Forgetter:
         for _ in range(COMMIT_TRIES_MAX):
             draft, applier = self._writer.open_draft(partition, MadeVectors())
             now = self._clock.now_us()
-            changed: list[Memory | Episode] = []
-            for one in ids:
-                for record in _with_recalling(applier, one, required=bool(command.ids)):
-                    if _in_scope(record, command) and _forget(applier, record, command.mode, now):
-                        changed.append(record)
+            changed = [
+                record
+                for one in ids
+                for record in _with_recalling(applier, one, required=bool(command.ids))
+                if _in_scope(record, command) and _forget(applier, record, command.mode, now)
+            ]
             if command.dry_run or draft.is_empty:
                 tally.add(changed)
                 return draft.revision

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from pillion_storage.api import Batch, ChangeKind, Committed, Conflict, Partition
 from pillion_storage.lmdb import records
+from pillion_storage.lmdb.reading import View, read_token
 from pillion_storage.lmdb.records import Archived, Ended, HeadRow, TokenRow
 
 if TYPE_CHECKING:

@@ -51,6 +51,7 @@ from pillion_storage.bounds import (
     check_partition,
     check_range,
     check_revision,
+    check_token_id,
 )
 from pillion_storage.paging import count_fitting, export_rows
 
@@ -244,6 +245,16 @@ class RamStore:
         future: Future[Committed | Conflict] = Future()
         future.set_result(self.commit(partition, batch))
         return future
+
+    def find_token(self, partition: Partition, token_id: bytes) -> Committed | None:
+        """See ``Store.find_token``."""
+        self._check_open()
+        check_token_id(token_id, FEATURES)
+        with self._changed:
+            first = self._shelf(partition).tokens.get(token_id)
+            if first is None:
+                return None
+            return Committed(first.revision, first.recorded_at, replayed=True, memo=first.memo)
 
     def changes(self, partition: Partition, after_revision: int, *, limit: int) -> ChangePage:
         """See ``Store.changes``."""
