@@ -58,12 +58,17 @@ class RecordReader:
 
         ``fact_version`` and ``vector_pending`` are filled in.
         """
+        found, revision = self.bare_memories(ids, at)
+        self.fill_fact_versions(found, revision)
+        return found, revision
+
+    def bare_memories(self, ids: Sequence[UUID], at: int | None) -> tuple[dict[UUID, Memory], int]:
+        """Return the same without ``fact_version``, which changes without the memory."""
         wanted = [memory_key(one) for one in ids]
         wanted += [pending_key(one) for one in ids]
         result = self._store.read(self._partition, wanted, at=at)
         entries = result.entries
         found: dict[UUID, Memory] = {}
-        heads: dict[UUID, bytes] = {}
         for one in ids:
             entry = entries.get(memory_key(one))
             if entry is None:
@@ -72,17 +77,22 @@ class RecordReader:
             if pending_key(one) in entries:
                 memory = replace(memory, vector_pending=True)
             found[one] = memory
-            if memory.is_fact:
-                heads[one] = self._keys.head(memory.fact_key)
-        if heads:
-            versions = self._store.read(
-                self._partition, set(heads.values()), at=result.revision
-            ).entries
-            for one, head in heads.items():
-                entry = versions.get(head)
-                if entry is not None:
-                    found[one] = replace(found[one], fact_version=entry.version)
         return found, result.revision
+
+    def fill_fact_versions(self, memories: dict[UUID, Memory], at: int | None) -> None:
+        """Fill in the versions of the timelines that the facts among the memories are rows of."""
+        heads = {
+            one: self._keys.head(memory.fact_key)
+            for one, memory in memories.items()
+            if memory.attribute
+        }
+        if not heads:
+            return
+        versions = self._store.read(self._partition, set(heads.values()), at=at).entries
+        for one, head in heads.items():
+            entry = versions.get(head)
+            if entry is not None:
+                memories[one] = replace(memories[one], fact_version=entry.version)
 
     def vectors(self, ids: Sequence[UUID], at: int | None) -> dict[UUID, bytes]:
         """Return the vectors that exist, as little-endian float32."""

@@ -19,6 +19,7 @@ from pillion_storage.keys import EMBEDDER_KEY, id_of, prefix_end, vector_key
 
 from pillion.domain.memory import FOREVER, EndReason
 from pillion.service.indexing import VectorIndex
+from pillion.service.memory_cache import MemoryCache
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -61,6 +62,7 @@ class Resident:
         self.applied = 0
         empty = ranker.Table(NO_VECTORS_DIMENSION)
         self.view = View(empty, VectorIndex(NO_VECTORS_DIMENSION, empty, index_from), None)
+        self.cache = MemoryCache()
         self._load()
 
     @property
@@ -95,6 +97,8 @@ class Resident:
                     self._load()
                     return
         self._apply(list(ids))
+        # Only now may a search count on this revision: nothing older is left in the cache.
+        self.cache.drop(ids, page.changes[-1].revision)
         self.applied = page.changes[-1].revision
 
     def _load(self) -> None:

@@ -7,6 +7,7 @@ from uuid import UUID
 
 import numpy as np
 import pillion_ranker as ranker
+from pillion_storage.keys import ID_BYTES
 
 from pillion.domain.errors import PillionError, Reason
 from pillion.domain.memory import MemoryKind
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from pillion.ports import Clock, Deadline, Embedder
     from pillion.service.partitions import KeySpaces
     from pillion.service.pending import PendingVectors
-    from pillion.service.resident import View
+    from pillion.service.resident import Resident, View
     from pillion.service.residents import Residents
 
 DAY_US: Final = 86_400 * 1_000_000
@@ -97,9 +98,8 @@ class Searcher:
         keys = self._keys.of(partition)
         resident = self._residents.get(partition)
         for _ in range(TRIES_MAX):
-            resident.refresh()
             deadline.check()
-            answer = self._search_once(partition, keys, resident.view, query)
+            answer = self._search_once(partition, keys, resident, query)
             if answer is not None:
                 return answer
         raise PillionError(
@@ -109,9 +109,11 @@ class Searcher:
         )
 
     def _search_once(
-        self, partition: Partition, keys: KeySpace, view: View, query: SearchQuery
+        self, partition: Partition, keys: KeySpace, resident: Resident, query: SearchQuery
     ) -> SearchAnswer | None:
         """Return the answer, or None when a hit changed so that it no longer belongs in it."""
+        revision = resident.refresh()
+        view = resident.view
         now = self._clock.now_us()
         as_of = query.read.as_of if query.read.as_of is not None else now
         vector = self._query_vector(view, query)
@@ -124,14 +126,14 @@ class Searcher:
             filter=_filter(keys, query, as_of, now),
             k=query.top_k,
         )
-        ids = [UUID(bytes=one.tobytes()) for one in hits.ids]
         reader = RecordReader(self._store, partition, keys)
-        memories, revision = reader.memories(ids, None) if ids else ({}, self._head(partition))
-        if not all(
-            one in memories and query.filter.admits(memories[one], as_of, now) for one in ids
+        memories = _memories(reader, resident, hits)
+        ids = list(memories)
+        if len(ids) < len(hits) or not all(
+            query.filter.admits(one, as_of, now) for one in memories.values()
         ):
             return None
-        vectors = reader.vectors(ids, revision) if query.include_vectors else {}
+        vectors = reader.vectors(ids, None) if query.include_vectors else {}
         return SearchAnswer(
             hits=_hits(ids, memories, hits, vectors, scored=vector is not None),
             revision=revision,
@@ -140,9 +142,6 @@ class Searcher:
             admitted=hits.admitted if path is not SearchPath.INDEX else 0,
             vectors_pending=self._pending.count(partition),
         )
-
-    def _head(self, partition: Partition) -> int:
-        return self._store.head(partition).revision
 
     def _query_vector(self, view: View, query: SearchQuery) -> NDArray[np.float32] | None:
         """Return the query's vector in the partition's space; None: none takes part."""
@@ -170,6 +169,22 @@ class Searcher:
             )
         embedded: NDArray[np.float32] = self._embedder.embed_queries([query.text])[0]
         return embedded
+
+
+def _memories(reader: RecordReader, resident: Resident, ranked: ranker.Hits) -> dict[UUID, Memory]:
+    """Return the memories of what was ranked, in its order; those that are gone are missing."""
+    raw = ranked.ids.tobytes()
+    order = [raw[start : start + ID_BYTES] for start in range(0, len(raw), ID_BYTES)]
+    by_id = {one: resident.cache.get(one) for one in order}
+    missing = [UUID(bytes=one) for one, memory in by_id.items() if memory is None]
+    if missing:
+        read, revision = reader.bare_memories(missing, None)
+        fresh = {one.bytes: memory for one, memory in read.items()}
+        resident.cache.add(fresh, revision)
+        by_id |= fresh
+    memories = {memory.id: memory for memory in by_id.values() if memory is not None}
+    reader.fill_fact_versions(memories, None)
+    return memories
 
 
 def _hits(

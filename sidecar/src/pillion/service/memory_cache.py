@@ -1,0 +1,50 @@
+"""Decoded memories of one resident partition, so that a search need not decode its hits again.
+
+Invariant: a cached memory is the newest version as of every revision up to the last invalidation.
+The partition's change feed drops what changes; a memory that was read before the latest drop is
+not taken in, since it may be the very version that was dropped.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from pillion.domain.memory import Memory
+
+# About 8 MB of Python objects at a few hundred bytes of text each.
+ENTRIES_MAX: Final = 4096
+
+
+class MemoryCache:
+    """A bounded cache by id bytes; the entry that came first leaves first."""
+
+    def __init__(self, entries_max: int = ENTRIES_MAX) -> None:
+        self._entries_max = entries_max
+        self._lock = threading.Lock()
+        self._memories: dict[bytes, Memory] = {}
+        self._dropped_at = 0
+
+    def get(self, memory_id: bytes) -> Memory | None:
+        """Return a memory if it is here."""
+        return self._memories.get(memory_id)
+
+    def add(self, memories: Mapping[bytes, Memory], revision: int) -> None:
+        """Take in memories that were read at a revision."""
+        with self._lock:
+            if revision < self._dropped_at:
+                return
+            self._memories.update(memories)
+            excess = len(self._memories) - self._entries_max
+            for memory_id in list(self._memories)[: max(0, excess)]:
+                del self._memories[memory_id]
+
+    def drop(self, ids: Iterable[bytes], revision: int) -> None:
+        """Drop memories that changed at or before a revision."""
+        with self._lock:
+            self._dropped_at = max(self._dropped_at, revision)
+            for memory_id in ids:
+                self._memories.pop(memory_id, None)
