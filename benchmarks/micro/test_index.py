@@ -9,7 +9,7 @@ Writes benchmarks/runs/<date>/index_crossover.json; docs/adr/0006 quotes it.
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import json
 import platform
 import time
@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 from pillion_ranker import TIME_OPEN, Filter, Profile, Table, cpu_path
-
 from pillion_storage.index import HnswIndex
 
 if TYPE_CHECKING:
@@ -52,7 +51,9 @@ def clustered(count: int, draw: np.random.Generator) -> NDArray[np.float32]:
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
-def upsert(table: Table, first: int, vectors: NDArray[np.float32], draw: np.random.Generator) -> None:
+def upsert(
+    table: Table, first: int, vectors: NDArray[np.float32], draw: np.random.Generator
+) -> None:
     """Rows of one kind whose ages spread over a year and whose importance is uniform."""
     n = len(vectors)
     ids = np.zeros((n, 16), np.uint8)
@@ -83,7 +84,9 @@ def upsert(table: Table, first: int, vectors: NDArray[np.float32], draw: np.rand
     assert slots.tolist() == list(range(first, first + n))
 
 
-def latency_us(call: Callable[[NDArray[np.float32]], object], queries: NDArray[np.float32]) -> dict[str, float]:
+def latency_us(
+    call: Callable[[NDArray[np.float32]], object], queries: NDArray[np.float32]
+) -> dict[str, float]:
     """Median, 99th percentile and minimum of one call per query, after a warm-up."""
     for query in queries[:20]:
         call(query)
@@ -139,7 +142,10 @@ def test_crossover() -> None:
             found = [set(index.search(q, n=n, ef=n).slots.tolist()) for q in queries]
             cosine = np.mean([len(a & b) / K for a, b in zip(nearest, found, strict=True)])
             top = np.mean(
-                [len(set(exact(q).tolist()) & set(through_index(q, n).tolist())) / K for q in queries]
+                [
+                    len(set(exact(q).tolist()) & set(through_index(q, n).tolist())) / K
+                    for q in queries
+                ]
             )
             row[f"index_{n}_cosine_recall"] = round(float(cosine), 4)
             row[f"index_{n}_final_recall"] = round(float(top), 4)
@@ -149,13 +155,17 @@ def test_crossover() -> None:
 
     crossover = {
         str(n): next(
-            (row["vectors"] for row in sizes if row[f"index_{n}_us"]["p50"] < row["exact_us"]["p50"]),
+            (
+                row["vectors"]
+                for row in sizes
+                if row[f"index_{n}_us"]["p50"] < row["exact_us"]["p50"]
+            ),
             None,
         )
         for n in CANDIDATES
     }
     print("first measured size at which the index is faster, by n:", crossover)
-    today = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
+    today = dt.datetime.now(tz=dt.UTC).date().isoformat()
     target = RUNS / today / "index_crossover.json"
     target.parent.mkdir(parents=True, exist_ok=True)
     result = {

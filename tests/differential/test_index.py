@@ -13,7 +13,6 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
-
 from pillion_storage.index import HnswIndex
 
 DIMENSION = 64
@@ -89,7 +88,7 @@ def test_long_lists_hold_the_exact_ten(churned, n: int) -> None:
 
 
 def test_recall_after_a_scrub(churned) -> None:
-    index, truth = churned
+    _, truth = churned
     copy = HnswIndex(DIMENSION)
     copy.add(np.fromiter(truth, np.uint32), np.stack(list(truth.values())))
     copy.remove([next(iter(truth))])
@@ -99,7 +98,7 @@ def test_recall_after_a_scrub(churned) -> None:
 
 
 def test_searching_while_it_changes() -> None:
-    """Threads search, add, replace, remove and scrub at once: no error, no slot that is not there."""
+    """Threads search, add, replace, remove and scrub at once: no error, no absent slot."""
     rows = clustered(4000, seed=2)
     index = HnswIndex(DIMENSION)
     index.add(np.arange(1000), rows[:1000])

@@ -1,10 +1,11 @@
+# ruff: noqa: RUF001
+# Letters and punctuation of many scripts are the subject here.
 """Every built-in embedder keeps the rules that plug-ins are held to, and the rules can fail."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-
 from pillion.domain.embedding import EmbedderIdentity
 from pillion.embedders import e5, hashing, weights
 from pillion.embedders.cache import QueryCache

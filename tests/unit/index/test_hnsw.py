@@ -7,7 +7,6 @@ import threading
 
 import numpy as np
 import pytest
-
 from pillion_storage.index import HnswIndex, graph, hnsw
 
 DIMENSION = 16
@@ -120,7 +119,9 @@ def test_refused_additions_change_nothing(slots, vectors, message: str) -> None:
     assert (index.live, index.deleted) == (3, 0)
 
 
-@pytest.mark.parametrize("query", [[np.nan] * DIMENSION, [0.0] * DIMENSION, [1.0], [[1.0] * 16] * 2])
+@pytest.mark.parametrize(
+    "query", [[np.nan] * DIMENSION, [0.0] * DIMENSION, [1.0], [[1.0] * 16] * 2]
+)
 def test_refused_queries(query) -> None:
     index, _ = filled(3)
     with pytest.raises(ValueError, match=r"finite|zero|components"):
@@ -184,7 +185,7 @@ def test_an_unreachable_rest_is_told_not_raised(monkeypatch: pytest.MonkeyPatch)
             asked.append(k)
             if k > 30:
                 raise RuntimeError(
-                    "Cannot return the results in a contiguous 2D array. Probably ef or M is too small"
+                    "Cannot return the results in a contiguous 2D array. Probably ef is"
                 )
             return real.knn_query(query, k=k, num_threads=num_threads)
 

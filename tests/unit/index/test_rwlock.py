@@ -7,7 +7,6 @@ import time
 from contextlib import contextmanager
 
 import pytest
-
 from pillion_storage.index.rwlock import ReadWriteLock
 
 PATIENCE_S = 10.0

@@ -1,3 +1,5 @@
+# ruff: noqa: RUF001
+# Letters and punctuation of many scripts are the subject here.
 """Details: what counts, what counts as the same, and what `lost_details` reports."""
 
 from __future__ import annotations
@@ -5,7 +7,6 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from pillion.summarizers.details import TEXT_CHARS_MAX, find_details, lost_details
 
 
@@ -20,7 +21,10 @@ from pillion.summarizers.details import TEXT_CHARS_MAX, find_details, lost_detai
         ("due 2026-05-03, costs -3.50 or 1,000", ["2026-05-03", "-3.50", "1,000"]),
         ("in May 35 is no date", ["May", "35"]),
         ("flight A380-800 for acme-7, v1.2.3", ["A380-800", "acme-7", "v1.2.3"]),
-        ("write to mira.n@example.org or https://a.example/x?y=1.", ["mira.n@example.org", "https://a.example/x?y=1"]),
+        (
+            "write to mira.n@example.org or https://a.example/x?y=1.",
+            ["mira.n@example.org", "https://a.example/x?y=1"],
+        ),
         ('she calls it "the old mill" now', ["the old mill"]),
         ("он живёт в Москве, ему 31", ["Москве", "31"]),
         ("她住在北京，31岁，2026年", ["31", "2026"]),
@@ -67,7 +71,9 @@ def test_a_text_beyond_the_limit_is_refused() -> None:
         lost_details(["a" * (TEXT_CHARS_MAX + 1)], [])
 
 
-ALPHABET = st.sampled_from([*"aBç 1.,-:/\"“”'’@_²\n", "Mira ", "May 3 ", "http://", "。", "ß", "İ", "\u0301"])
+ALPHABET = st.sampled_from(
+    [*"aBç 1.,-:/\"“”'’@_²\n", "Mira ", "May 3 ", "http://", "。", "ß", "İ", "\u0301"]
+)
 TEXT = st.lists(ALPHABET, max_size=40).map("".join) | st.text(max_size=60)
 
 

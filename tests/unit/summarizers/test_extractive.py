@@ -7,11 +7,10 @@ import unicodedata
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import ValidationError
-
 from pillion.domain.statements import ExtractedStatement
 from pillion.summarizers.details import lost_details
 from pillion.summarizers.extractive import SENTENCES_CONSIDERED_MAX, TEXTS_MAX, create
+from pydantic import ValidationError
 
 SUMMARIZER = create({})
 
@@ -111,7 +110,9 @@ def test_beyond_the_limit_only_for_details(texts: list[str], n: int) -> None:
     statements = summary(texts, n)
     if len(statements) > n:
         # Greedy choice may make an earlier one superfluous; dropping all the extra ones must hurt.
-        assert lost_details(texts, statements[:n]) != [] or lost_details(texts, statements[-n:]) != []
+        assert (
+            lost_details(texts, statements[:n]) != [] or lost_details(texts, statements[-n:]) != []
+        )
 
 
 @given(TEXTS)

@@ -1,11 +1,14 @@
+# ruff: noqa: RUF001
+# Letters and punctuation of many scripts are the subject here.
 """The splitter: by example what ends a sentence, by law that nothing is lost or broken."""
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from pillion.summarizers.sentences import split_sentences
 
 
@@ -51,5 +54,5 @@ def test_every_visible_character_is_in_one_sentence_in_order(text: str) -> None:
     sentences = split_sentences(text)
     kept = "".join(text[s.start : s.stop] for s in sentences)
     assert "".join(kept.split()) == "".join(text.split())
-    assert all(a.stop <= b.start for a, b in zip(sentences, sentences[1:], strict=False))
+    assert all(a.stop <= b.start for a, b in itertools.pairwise(sentences))
     assert all(text[s.start : s.stop].strip() == text[s.start : s.stop] != "" for s in sentences)

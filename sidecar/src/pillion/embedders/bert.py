@@ -77,10 +77,12 @@ class BertEncoder:
         self._layers = [_layer(weights, f"l{i}.") for i in range(g.layers)]
 
     def __call__(self, tokens: NDArray[np.int64], mask: NDArray[np.bool_]) -> Floats:
-        """Unit vectors (batch, dimension) of `tokens` (batch, length); `mask` is False on padding."""
+        """Unit vectors (batch, dimension) of tokens (batch, length); the mask is False on padding."""
         batch, length = tokens.shape
         dimension, heads = self.geometry.dimension, self.geometry.heads
-        x = self._input_norm((self._embed(tokens) + self._positions[:length]).reshape(-1, dimension))
+        x = self._input_norm(
+            (self._embed(tokens) + self._positions[:length]).reshape(-1, dimension)
+        )
         penalty = None
         if not mask.all():
             penalty = np.where(mask, np.float32(0), _MASKED)[:, None, None, :]
@@ -155,7 +157,7 @@ _ERF_SLOPE = 0.3275911
 
 
 def _gelu(x: Floats) -> Floats:
-    """x * Phi(x), exact to 2e-7 (erf by Abramowitz & Stegun 7.1.26). numpy itself has no erf."""
+    """X * Phi(x), exact to 2e-7 (erf by Abramowitz & Stegun 7.1.26). numpy itself has no erf."""
     z = np.abs(x)
     z *= np.float32(0.5**0.5)
     t = z * np.float32(_ERF_SLOPE)

@@ -54,7 +54,7 @@ class Options(EmbedderOptions):
     """The data file, when it is not in an installed package. Its SHA-256 must be the same."""
 
     batch_tokens_max: int = Field(default=512, ge=TOKENS_MAX, le=16_384)
-    """Padded tokens in one pass. More gives no speed on a small CPU and lets a query wait longer."""
+    """Padded tokens in one pass. More gives no speed on a small CPU and takes more memory."""
 
 
 class E5Embedder:

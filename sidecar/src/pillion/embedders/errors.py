@@ -1,9 +1,9 @@
 """How an embedder fails, by what the caller can do about it.
 
-    EmbedderError
-    ├── EmbedderMisconfigured   an operator must act; trying again does not help
-    ├── EmbedderUnavailable     the same call may succeed later
-    └── EmbedderInputRejected   these texts will never be accepted; others may be
+EmbedderError
+├── EmbedderMisconfigured   an operator must act; trying again does not help
+├── EmbedderUnavailable     the same call may succeed later
+└── EmbedderInputRejected   these texts will never be accepted; others may be
 """
 
 from __future__ import annotations

@@ -42,7 +42,9 @@ WORD_CHARS_MAX = 64
 """A longer run is cut: it is a blob or an unspaced script, and its parts are what matches."""
 
 _WORD = re.compile(rf"\w{{1,{WORD_CHARS_MAX}}}")
-_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
+_UNSPACED = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"
+)
 _WORD_WEIGHT = 2.0
 """A whole word says more than one of its pieces; set once by hand, not tuned."""
 

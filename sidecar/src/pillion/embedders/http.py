@@ -1,4 +1,4 @@
-"""One bounded JSON POST over the standard library: bounded in time, in size, and in where it goes."""
+"""One JSON POST over the standard library, bounded in time, in size, and in where it goes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,15 @@ class Answer:
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
     """A redirect would carry the Authorization header to a host that nobody configured."""
 
-    def redirect_request(self, *_args: object) -> None:
+    def redirect_request(  # noqa: PLR0917 - the base class has as many
+        self,
+        req: urllib.request.Request,  # noqa: ARG002 - the base class's names
+        fp: object,  # noqa: ARG002
+        code: int,  # noqa: ARG002
+        msg: str,  # noqa: ARG002
+        headers: Message,  # noqa: ARG002
+        newurl: str,  # noqa: ARG002
+    ) -> None:
         """Follow nothing: the 3xx answer itself is returned."""
         return
 
@@ -70,7 +78,9 @@ def post_json(
     except TimeoutError as error:
         raise TransportError("timed out") from error
     except urllib.error.URLError as error:
-        reason = "timed out" if isinstance(error.reason, TimeoutError) else type(error.reason).__name__
+        reason = (
+            "timed out" if isinstance(error.reason, TimeoutError) else type(error.reason).__name__
+        )
         raise TransportError(f"cannot connect: {reason}") from error
     except (OSError, http.client.HTTPException) as error:
         raise TransportError(f"connection broke: {type(error).__name__}") from error

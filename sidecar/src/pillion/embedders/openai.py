@@ -13,7 +13,7 @@ import json
 import os
 import random
 import time
-from pathlib import Path
+from pathlib import Path  # noqa: TC003 - pydantic reads the annotation
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -77,7 +77,7 @@ class Options(EmbedderOptions):
 
     attempts_max: int = Field(default=4, ge=1, le=10)
     backoff_ms: int = Field(default=250, ge=1, le=60_000)
-    """Upper bound of the first wait; it doubles with each attempt, and the wait is drawn below it."""
+    """Bound of the first wait; it doubles with each attempt, and the wait is drawn below it."""
 
     backoff_max_ms: int = Field(default=20_000, ge=1, le=600_000)
     """Longest wait. A server that asks for more gets no retry: the caller is told to come back."""
@@ -116,7 +116,7 @@ class OpenAIEmbedder:
 
     @property
     def identity(self) -> EmbedderIdentity:
-        """The fingerprint covers what changes vectors: model, shortening and prefixes, not the host."""
+        """The fingerprint covers what changes vectors (model, prefixes), not the host."""
         o = self._options
         configuration = json.dumps([o.model, o.send_dimension, o.query_prefix, o.passage_prefix])
         return EmbedderIdentity(
@@ -180,7 +180,7 @@ class OpenAIEmbedder:
         o = self._options
         if attempt >= o.attempts_max or (asked_ms or 0) > o.backoff_max_ms:
             return None
-        bound_ms = min(o.backoff_max_ms, o.backoff_ms * 2 ** (attempt - 1))
+        bound_ms = min(o.backoff_max_ms, o.backoff_ms * (1 << (attempt - 1)))
         return max(self._draw() * bound_ms, asked_ms or 0)
 
     def _post(self, body: bytes, answer_bytes_max: int) -> Answer:
@@ -256,11 +256,12 @@ def parse_answer(body: bytes, *, count: int, dimension: int) -> NDArray[np.float
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     if not np.isfinite(lengths).all() or (lengths == 0).any():
         raise EmbedderUnavailable("embedder 'openai': a vector is zero or not finite")
-    return (vectors / lengths).astype(np.float32)
+    unit: NDArray[np.float32] = (vectors / lengths).astype(np.float32)
+    return unit
 
 
 def _error_code(body: bytes) -> str:
-    """The machine-readable part of an error answer. The prose may quote the text: it is left out."""
+    """The machine-readable part of an error answer. The prose may quote the text: left out."""
     try:
         error = json.loads(body)["error"]
         code = error.get("code") or error.get("type")

@@ -21,7 +21,9 @@ class EmbedderOptions(BaseModel):
 OptionsT = TypeVar("OptionsT", bound=BaseModel)
 
 
-def parse_options(model: type[OptionsT], options: Mapping[str, object], *, embedder: str) -> OptionsT:
+def parse_options(
+    model: type[OptionsT], options: Mapping[str, object], *, embedder: str
+) -> OptionsT:
     """Validate `options`, or raise `EmbedderMisconfigured` that names each wrong one.
 
     The values themselves stay out of the message: one of them may be a secret in the wrong place.
@@ -31,6 +33,8 @@ def parse_options(model: type[OptionsT], options: Mapping[str, object], *, embed
     except ValidationError as error:
         problems = "; ".join(
             f"{'.'.join(str(part) for part in problem['loc']) or 'options'}: {problem['msg']}"
-            for problem in error.errors(include_input=False, include_url=False, include_context=False)
+            for problem in error.errors(
+                include_input=False, include_url=False, include_context=False
+            )
         )
         raise EmbedderMisconfigured(f"options of embedder '{embedder}': {problems}") from None

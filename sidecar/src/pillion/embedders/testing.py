@@ -1,3 +1,5 @@
+# ruff: noqa: RUF001
+# Letters and punctuation of many scripts are the subject here.
 """What every embedder must do, as checks that a plug-in's own tests can run (docs/plugins.md).
 
     from pillion.embedders.testing import CHECKS
@@ -88,7 +90,9 @@ def check_discrimination(embedder: Embedder) -> None:
     texts = TEXTS[:6]
     cosines = embedder.embed_queries(texts) @ embedder.embed_passages(texts).T
     nearest = cosines.argmax(axis=1)
-    _require(nearest.tolist() == list(range(len(texts))), f"nearest passages are {nearest.tolist()}")
+    _require(
+        nearest.tolist() == list(range(len(texts))), f"nearest passages are {nearest.tolist()}"
+    )
 
 
 CHECKS: tuple[Callable[[Embedder], None], ...] = (
@@ -120,7 +124,7 @@ def _sides(
     return embedder.embed_passages, embedder.embed_queries
 
 
-def _require(condition: bool, message: str) -> None:  # noqa: FBT001 - reads as a sentence
+def _require(condition: bool, message: str) -> None:
     if not condition:
         raise ConformanceError(message)
 

@@ -5,17 +5,18 @@ metadata, and the file is used only if its SHA-256 is the one written here (docs
 
 Layout, little endian: a header, the vocabulary, the character replacements, a directory of tensors,
 then the tensors. A tensor is float32, or "Q4_0": blocks of 32 weights, each a float16 scale and
-16 bytes; the low nibbles are weights 0..15, the high ones 16..31, and a weight is (nibble - 8) * scale.
+16 bytes; the low nibbles are weights 0..15, the high ones 16..31; a weight is (nibble - 8) * scale.
 """
 
 from __future__ import annotations
 
 import hashlib
 import importlib.metadata
+import itertools
 import struct
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -68,7 +69,9 @@ def open_weights(path: Path | None = None) -> Weights:
     """
     found = path or installed_path()
     if found is None:
-        raise EmbedderMisconfigured(f"the weights of embedder 'e5' are not installed: {INSTALL_HINT}")
+        raise EmbedderMisconfigured(
+            f"the weights of embedder 'e5' are not installed: {INSTALL_HINT}"
+        )
     try:
         content = np.memmap(found, dtype=np.uint8, mode="r")
     except (OSError, ValueError) as error:  # ValueError: an empty file cannot be mapped
@@ -76,11 +79,11 @@ def open_weights(path: Path | None = None) -> Weights:
     # The mapping itself is hashed: a file swapped between check and use is not used.
     digest = hashlib.sha256()
     for start in range(0, len(content), _HASH_CHUNK_BYTES):
-        digest.update(content[start : start + _HASH_CHUNK_BYTES])
+        digest.update(content[start : start + _HASH_CHUNK_BYTES].data)
     if digest.hexdigest() != SHA256:
         raise EmbedderMisconfigured(
             f"the weights of embedder 'e5' are damaged or of another version (SHA-256 "
-            f"{digest.hexdigest()[:12]}..., expected {SHA256[:12]}...): reinstall with {INSTALL_HINT}"
+            f"{digest.hexdigest()[:12]}, expected {SHA256[:12]}): reinstall with {INSTALL_HINT}"
         )
     return Weights(content)
 
@@ -102,7 +105,10 @@ class Weights:
         epsilon, block = self._read("<fi")
         if block != _BLOCK_WEIGHTS:
             raise EmbedderMisconfigured("the weights of embedder 'e5' have an unknown block size")
-        self.geometry = Geometry(*sizes, norm_epsilon=epsilon)
+        dimension, layers, heads, feed_forward, words, positions, types = sizes
+        self.geometry = Geometry(
+            dimension, layers, heads, feed_forward, words, positions, types, epsilon
+        )
         self.vocabulary = self._read_vocabulary()
         self._directory = self._read_directory()
 
@@ -117,7 +123,7 @@ class Weights:
         _, raw = self._directory[name]
         return raw.reshape(rows, -1)
 
-    def _read(self, layout: str) -> tuple[int, ...]:
+    def _read(self, layout: str) -> tuple[Any, ...]:
         size = struct.calcsize(layout)
         return struct.unpack(layout, self._take(size).tobytes())
 
@@ -132,7 +138,7 @@ class Weights:
         offsets = np.frombuffer(self._take(4 * (count + 1)).tobytes(), "<u4").tolist()
         scores = np.frombuffer(self._take(4 * count).tobytes(), "<f4").tolist()
         text = self._take(text_bytes).tobytes()
-        pieces = [text[a:b].decode() for a, b in zip(offsets, offsets[1:], strict=False)]
+        pieces = [text[a:b].decode() for a, b in itertools.pairwise(offsets)]
         return Vocabulary(pieces, scores, self._read_replacements(), begin, end, pad, unknown)
 
     def _read_replacements(self) -> dict[int, str]:

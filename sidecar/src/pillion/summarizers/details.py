@@ -1,3 +1,5 @@
+# ruff: noqa: RUF001
+# Letters and punctuation of many scripts are the subject here.
 """The parts of a text that a summary must not lose: numbers, dates, names, identifiers, quotations.
 
 Found by their form, so in any language that has the form. Names are words with a capital; that
@@ -7,11 +9,13 @@ word counts as a detail: a false alarm costs a longer summary, a miss costs a fa
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import re
 import unicodedata
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from pillion.summarizers.words import COMMON_OPENERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -19,9 +23,7 @@ if TYPE_CHECKING:
 TEXT_CHARS_MAX = 200_000
 """Longest single text that is looked at; a longer one is refused."""
 
-_MONTHS = (
-    "january february march april may june july august september october november december".split()
-)
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTH = (
     r"(?P<month>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
     r"|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.?"
@@ -56,27 +58,6 @@ _SEPARATOR_OF_THOUSANDS = re.compile(r"(?<=\d)[,\u00a0\u202f'’](?=\d{3}(?!\d))
 
 _NUMBER_PREFIX = "number "
 
-_COMMON_OPENERS = frozenset(
-    """
-    a an the this that these those there here it its i i'm i've i'd i'll you he she we they my your
-    his her our their me us them who what when where why how which whose and but or so if then than
-    because while although though after before since until unless as at by for from in into of off on
-    onto out over to up with without about around between during under again also always never often
-    sometimes usually just only even still yet already now today yesterday tomorrow tonight soon later
-    maybe perhaps please thanks thank yes yeah no not nope ok okay hey hi hello bye wow oh well sure
-    great good nice cool sorry right is are was were be been am do does did don't didn't doesn't can
-    can't could couldn't will won't would wouldn't should shouldn't may might must have has had
-    haven't let let's it's that's there's he's she's we're they're you're we've they've what's
-    some any all both each every either neither none most more many much few several other another
-    one two three first last next once meanwhile however therefore otherwise instead finally
-    der die das ein eine ich du er sie es wir ihr und aber oder wenn weil dass nicht ja nein heute
-    morgen gestern le la les un une je tu il elle nous vous ils elles et mais ou si oui non el los las
-    uno una yo él ella nosotros ellos y pero o sí ayer hoy mañana o os as um uma eu ele ela nós eles e
-    mas ou sim não я ты он она оно мы вы они и а но или если что это да нет не в на с по у к от для
-    сегодня завтра вчера
-    """.split()
-)
-
 
 @dataclass(frozen=True, slots=True)
 class Detail:
@@ -100,7 +81,7 @@ def compose(text: str) -> str:
 
 
 def lower_case_words(texts: Iterable[str]) -> frozenset[str]:
-    """The words that somewhere in `texts` begin with a small letter: capitals don't make them names."""
+    """The words, case-folded, that somewhere in `texts` begin with a small letter."""
     return frozenset(
         word.casefold() for text in texts for word in _WORD.findall(text) if word[0].islower()
     )
@@ -211,14 +192,14 @@ def _date_key(match: re.Match[str]) -> str:
     number = int(month) if month.isdigit() else _month_number(month)
     try:
         # Without a year: one that has a 29 February.
-        datetime.date(int(year or 2000), number, day)
+        dt.date(int(year or 2000), number, day)
     except ValueError:
         return ""
     return f"date {year or '----'}-{number:02}-{day:02}"
 
 
 def _month_number(written: str) -> int:
-    return next(i for i, name in enumerate(_MONTHS, 1) if name.startswith(written[:3].lower()))
+    return _MONTHS.index(written[:3].lower()) + 1
 
 
 def _names(text: str, taken: set[int], ordinary: frozenset[str]) -> list[Detail]:
@@ -251,4 +232,4 @@ def _is_common(text: str, word: re.Match[str], ordinary: frozenset[str]) -> bool
         return True
     before = text[max(0, word.start() - _LOOK_BACK_CHARS) : word.start()]
     at_head = word.start() == 0 or _HEAD.search(before) is not None
-    return at_head and (folded in _COMMON_OPENERS or folded in ordinary)
+    return at_head and (folded in COMMON_OPENERS or folded in ordinary)

@@ -1,3 +1,5 @@
+# ruff: noqa: RUF001
+# Letters and punctuation of many scripts are the subject here.
 """Summarize by choosing sentences: no model, the same answer every time, every word traceable.
 
 1. Sentences are cut, and those that say the same are merged: their sources add up.
@@ -12,6 +14,7 @@ Statements are verbatim pieces of the composed (NFC) source, in the order of the
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections import Counter
@@ -24,6 +27,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pillion.domain.statements import ExtractedStatement
 from pillion.summarizers.details import compose, find_details, lower_case_words
 from pillion.summarizers.sentences import split_sentences
+from pillion.summarizers.words import NEGATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -42,14 +46,8 @@ _SIMILARITY_FLOOR = 0.1
 _REDUNDANCY_MAX = 0.6
 """A sentence this like a chosen one adds too little to take the room of another."""
 
-_TOKEN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0e7f]|[^\W_]+(?:['’][^\W_]+)*")
-_NEGATIONS = frozenset(
-    """
-    not no never none nobody nothing neither nor without cannot can't don't doesn't didn't isn't
-    aren't wasn't weren't won't wouldn't shouldn't couldn't haven't hasn't hadn't
-    nicht kein keine keinen nie niemals ohne ne pas jamais sans no nunca sin não nunca sem
-    не нет ни никогда без 不 没 無 无 未 非
-    """.split()
+_TOKEN = re.compile(
+    r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0e7f]|[^\W_]+(?:['’][^\W_]+)*"
 )
 
 
@@ -114,7 +112,7 @@ class ExtractiveSummarizer:
         kept: list[_Candidate] = []
         groups: dict[tuple[frozenset[str], int], list[tuple[_Candidate, frozenset[object]]]] = {}
         for candidate in candidates:
-            negations = sum(token in _NEGATIONS for token in candidate.tokens)
+            negations = sum(token in NEGATIONS for token in candidate.tokens)
             group = groups.setdefault((candidate.details, negations), [])
             shingles = _shingles(candidate.tokens)
             for other, other_shingles in group:
@@ -150,7 +148,7 @@ def _tokens(sentence: str) -> list[str]:
 
 
 def _shingles(tokens: list[str]) -> frozenset[object]:
-    return frozenset(tokens) | frozenset(zip(tokens, tokens[1:], strict=False))
+    return frozenset(tokens) | frozenset(itertools.pairwise(tokens))
 
 
 def _similarities(sentences: list[list[str]]) -> NDArray[np.float64]:

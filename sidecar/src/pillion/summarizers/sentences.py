@@ -1,4 +1,6 @@
-"""Cut text into sentences, in any script, without a model and without breaking what must stay whole.
+# ruff: noqa: RUF001
+# Letters and punctuation of many scripts are the subject here.
+"""Cut text into sentences, in any script, without a model or breaking what must stay whole.
 
 Rules, not statistics: a terminator ends a sentence unless what stands around it says otherwise.
 When in doubt the text stays together, because half a sentence is worse than two.
@@ -10,6 +12,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pillion.summarizers.words import ABBREVIATIONS
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -20,15 +24,6 @@ _BOUNDARY = re.compile(
     r"|\s*\n\s*"  # a line of a list or a dialogue
 )
 _LAST_WORD = re.compile(r"([^\W_]+(?:\.[^\W_]+)*)\.$")
-_ABBREVIATIONS = frozenset(
-    """
-    mr mrs ms dr prof sr jr st vs etc eg ie e.g i.e fig no vol approx dept est inc ltd co corp gen
-    jan feb mar apr jun jul aug sep sept oct nov dec mon tue wed thu fri sat sun
-    z.b d.h u.a bzw ca nr str usw evtl ggf hr fr
-    т.е т.к т.д т.п и.о г ул им стр см руб тыс
-    sra dra av pág núm p.ej m mme mlle p.ex
-    """.split()
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,4 +76,4 @@ def _ends(text: str, start: int, match: re.Match[str]) -> bool:
     last = word.group(1)
     is_initial = len(last) == 1 and last.isupper()
     is_number_of_list = last.isdigit() and not text[start : match.start() - len(last)].strip()
-    return not (is_initial or is_number_of_list or last.casefold() in _ABBREVIATIONS)
+    return not (is_initial or is_number_of_list or last.casefold() in ABBREVIATIONS)

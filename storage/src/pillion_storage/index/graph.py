@@ -32,7 +32,7 @@ GROWTH_FACTOR = 1.5
 _TOO_FEW_FOUND = "Cannot return the results in a contiguous 2D array"
 _EF_STORED = 1
 """The graph's own ef is shared by all its searches and cannot be set safely while others run.
-hnswlib explores max(ef, k), so each search says its ef by its k instead, and this stays out of it."""
+hnswlib explores max(ef, k), so each search says its ef by its k, and this one never counts."""
 
 
 class Graph:

@@ -304,9 +304,7 @@ class _Change(NamedTuple):
     def slices(self, rows: int) -> Iterator[_Change]:
         for start in range(0, len(self.slots), rows):
             part = slice(start, start + rows)
-            yield _Change(
-                self.slots[part], None if self.vectors is None else self.vectors[part]
-            )
+            yield _Change(self.slots[part], None if self.vectors is None else self.vectors[part])
 
 
 def _as_floats(values: ArrayLike) -> Floats:
