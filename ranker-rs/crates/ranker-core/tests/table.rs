@@ -299,3 +299,123 @@ fn open_times_are_admitted_for_ever() {
         0
     );
 }
+
+/// One row with a distinct value in every column, and filters on either side of each edge.
+#[test]
+fn every_criterion_admits_exactly_what_it_says() {
+    let mut rows = Rows::new(1);
+    rows.push(id(1), &[1.0]);
+    rows.created[0] = 100;
+    rows.valid_from[0] = 200;
+    rows.valid_to[0] = 300;
+    rows.recorded[0] = 400;
+    rows.expires[0] = 500;
+    rows.importance[0] = 0.25;
+    rows.confidence[0] = 0.75;
+    rows.kind[0] = 3;
+    rows.status[0] = 1;
+    rows.flags[0] = 1 | 8;
+    (rows.subject[0], rows.context[0], rows.attribute[0]) = (10, 20, 30);
+    rows.label_hashes = vec![7, 8];
+    rows.label_offsets[1] = 2;
+    let table = Table::new(1).unwrap();
+    table.upsert(&rows.batch()).unwrap();
+
+    let many = |value: u64| (value..value + 20).collect::<Vec<_>>();
+    let with = |change: &dyn Fn(&mut FilterSpec)| {
+        let mut spec = every_row();
+        change(&mut spec);
+        spec
+    };
+    let cases: Vec<(bool, FilterSpec)> = vec![
+        (true, every_row()),
+        (false, FilterSpec::default()), // a candidate
+        (true, with(&|spec| spec.statuses = 1 << 1)),
+        (true, with(&|spec| spec.kinds = 1 << 3)),
+        (false, with(&|spec| spec.kinds = 1 << 2)),
+        (true, with(&|spec| spec.subjects = vec![10])),
+        (false, with(&|spec| spec.subjects = vec![11])),
+        (true, with(&|spec| spec.subjects = vec![11, 10])),
+        (true, with(&|spec| spec.subjects = many(10))),
+        (false, with(&|spec| spec.subjects = many(11))),
+        (true, with(&|spec| spec.contexts = vec![20])),
+        (false, with(&|spec| spec.contexts = vec![10, 30])),
+        (true, with(&|spec| spec.attributes = vec![30])),
+        (false, with(&|spec| spec.attributes = vec![10, 20])),
+        (true, with(&|spec| spec.labels_all = vec![8, 7])),
+        (false, with(&|spec| spec.labels_all = vec![8, 9])),
+        (true, with(&|spec| spec.labels_any = vec![9, 8])),
+        (false, with(&|spec| spec.labels_any = vec![9])),
+        (true, with(&|spec| spec.labels_none = vec![9])),
+        (false, with(&|spec| spec.labels_none = vec![9, 7])),
+        (true, with(&|spec| spec.created_from = Some(100))),
+        (false, with(&|spec| spec.created_from = Some(101))),
+        (true, with(&|spec| spec.created_to = Some(101))),
+        (false, with(&|spec| spec.created_to = Some(100))),
+        (true, with(&|spec| spec.valid_at = Some(200))),
+        (false, with(&|spec| spec.valid_at = Some(199))),
+        (true, with(&|spec| spec.valid_at = Some(299))),
+        (false, with(&|spec| spec.valid_at = Some(300))),
+        (true, with(&|spec| spec.recorded_at = Some(400))),
+        (false, with(&|spec| spec.recorded_at = Some(399))),
+        (true, with(&|spec| spec.not_expired_at = Some(499))),
+        (false, with(&|spec| spec.not_expired_at = Some(500))),
+        (true, with(&|spec| spec.min_importance = 0.25)),
+        (false, with(&|spec| spec.min_importance = 0.26)),
+        (true, with(&|spec| spec.min_confidence = 0.75)),
+        (false, with(&|spec| spec.min_confidence = 0.76)),
+        (true, with(&|spec| spec.include_flags = 1 | 8)),
+        (false, with(&|spec| spec.include_flags = 1 | 2)),
+        (true, with(&|spec| spec.exclude_flags = 2 | 4)),
+        (false, with(&|spec| spec.exclude_flags = 8)),
+    ];
+    let profile = Profile::new(ProfileSpec::default()).unwrap();
+    for (admitted, spec) in cases {
+        let filter = Filter::new(spec.clone()).unwrap();
+        let request = SearchRequest {
+            query: None,
+            now: NOW,
+            profile: &profile,
+            filter: &filter,
+            k: 1,
+        };
+        // Over a whole chunk and on a listed row.
+        let expected = usize::from(admitted);
+        assert_eq!(table.count(&filter).unwrap(), expected, "{spec:?}");
+        assert_eq!(
+            table.score(&request, &[0]).unwrap().hits.len(),
+            expected,
+            "{spec:?}"
+        );
+    }
+}
+
+#[test]
+fn faded_rows_are_swept_by_kind_and_pinned_ones_are_not() {
+    let day = 86_400_000_000;
+    let mut rows = Rows::new(1);
+    for number in [3, 1, 2] {
+        rows.push(id(number), &[1.0]);
+    }
+    // 60 days are two half-lives of kind 1: vitality 0.25 x 0.5 = 0.125. Kind 3 never decays.
+    rows.valid_from.fill(NOW - 60 * day);
+    rows.push(id(4), &[1.0]);
+    rows.push(id(5), &[1.0]);
+    rows.valid_from[3] = NOW - 60 * day;
+    rows.valid_from[4] = NOW - 60 * day;
+    rows.flags[3] = 1;
+    rows.kind[4] = 3;
+    let table = Table::new(1).unwrap();
+    table.upsert(&rows.batch()).unwrap();
+    let profile = Profile::new(ProfileSpec::default()).unwrap();
+    let filter = Filter::new(every_row()).unwrap();
+    let sweep = |below: f32| table.vitality(NOW, &profile, &filter, &[below; 6]).unwrap();
+    assert!(sweep(0.125).is_empty(), "strictly under");
+    assert_eq!(sweep(0.126), [id(1), id(2), id(3)]);
+    assert_eq!(sweep(0.51), [id(1), id(2), id(3), id(5)]);
+    assert!(
+        table
+            .vitality(NOW, &profile, &filter, &[f32::NAN; 6])
+            .is_err()
+    );
+}

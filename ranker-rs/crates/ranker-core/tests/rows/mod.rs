@@ -14,12 +14,17 @@ pub struct Rows {
     pub flags: Vec<u16>,
     pub has_vector: Vec<bool>,
     vectors: Vec<f32>,
-    zeros: Vec<i64>,
-    open: Vec<i64>,
-    ones: Vec<f32>,
-    stated: Vec<u8>,
-    hashes: Vec<u64>,
-    label_offsets: Vec<u32>,
+    pub created: Vec<i64>,
+    pub recorded: Vec<i64>,
+    pub valid_to: Vec<i64>,
+    pub expires: Vec<i64>,
+    pub confidence: Vec<f32>,
+    pub status: Vec<u8>,
+    pub subject: Vec<u64>,
+    pub context: Vec<u64>,
+    pub attribute: Vec<u64>,
+    pub label_offsets: Vec<u32>,
+    pub label_hashes: Vec<u64>,
 }
 
 impl Rows {
@@ -34,12 +39,17 @@ impl Rows {
             flags: Vec::new(),
             has_vector: Vec::new(),
             vectors: Vec::new(),
-            zeros: Vec::new(),
-            open: Vec::new(),
-            ones: Vec::new(),
-            stated: Vec::new(),
-            hashes: Vec::new(),
+            created: Vec::new(),
+            recorded: Vec::new(),
+            valid_to: Vec::new(),
+            expires: Vec::new(),
+            confidence: Vec::new(),
+            status: Vec::new(),
+            subject: Vec::new(),
+            context: Vec::new(),
+            attribute: Vec::new(),
             label_offsets: vec![0],
+            label_hashes: Vec::new(),
         }
     }
 
@@ -55,33 +65,37 @@ impl Rows {
         self.has_vector
             .push(vector.iter().any(|value| *value != 0.0));
         self.vectors.extend_from_slice(vector);
-        self.zeros.push(0);
-        self.open.push(TIME_OPEN);
-        self.ones.push(1.0);
-        self.stated.push(2);
-        self.hashes.push(0);
-        self.label_offsets.push(0);
+        self.created.push(0);
+        self.recorded.push(0);
+        self.valid_to.push(TIME_OPEN);
+        self.expires.push(TIME_OPEN);
+        self.confidence.push(1.0);
+        self.status.push(2);
+        self.subject.push(0);
+        self.context.push(0);
+        self.attribute.push(0);
+        self.label_offsets.push(self.label_hashes.len() as u32);
     }
 
     pub fn batch(&self) -> RowBatch<'_> {
         RowBatch {
             ids: &self.ids,
-            created: &self.zeros,
+            created: &self.created,
             last_used: &self.last_used,
             valid_from: &self.valid_from,
-            valid_to: &self.open,
-            recorded: &self.zeros,
-            expires: &self.open,
+            valid_to: &self.valid_to,
+            recorded: &self.recorded,
+            expires: &self.expires,
             importance: &self.importance,
-            confidence: &self.ones,
+            confidence: &self.confidence,
             kind: &self.kind,
-            status: &self.stated,
+            status: &self.status,
             flags: &self.flags,
-            subject: &self.hashes,
-            context: &self.hashes,
-            attribute: &self.hashes,
+            subject: &self.subject,
+            context: &self.context,
+            attribute: &self.attribute,
             label_offsets: &self.label_offsets,
-            label_hashes: &[],
+            label_hashes: &self.label_hashes,
             has_vector: &self.has_vector,
             vectors: &self.vectors,
         }
