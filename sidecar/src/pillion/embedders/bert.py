@@ -77,7 +77,7 @@ class BertEncoder:
         self._layers = [_layer(weights, f"l{i}.") for i in range(g.layers)]
 
     def __call__(self, tokens: NDArray[np.int64], mask: NDArray[np.bool_]) -> Floats:
-        """Unit vectors (batch, dimension) of tokens (batch, length); the mask is False on padding."""
+        """Unit vectors (batch, dimension) of tokens (batch, length); False masks padding out."""
         batch, length = tokens.shape
         dimension, heads = self.geometry.dimension, self.geometry.heads
         x = self._input_norm(
