@@ -39,3 +39,73 @@ setup: .venv/.packages .venv/.members .venv/.ranker ## Install everything into .
 lock: .tools/.ready ## Renew requirements/dev.txt from the pyproject files
 	@$(UV) lock --quiet
 	@$(UV) export --quiet --all-packages --all-extras --no-emit-workspace --format requirements-txt -o requirements/dev.txt
+
+.PHONY: run
+run: setup ## Serve on embedded defaults: ./.pillion, Unix socket ./.pillion/pillion.sock
+	@$(BIN)/pillion serve
+
+.PHONY: test
+test: lint types rust-test py-test ## Everything that must hold: lint, types, Rust and Python tests
+
+.PHONY: check
+check: lint types ## The fast part: lint, types and the tests that take seconds
+	@$(BIN)/pytest -q -m "not slow"
+
+.PHONY: lint
+lint: setup ## ruff, import contracts, clippy, rustfmt, buf, generated code is fresh
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --quiet --check .
+	@$(BIN)/lint-imports --no-logo 2>&1 | tail -n 12
+	@$(BIN)/buf lint proto
+	@$(BIN)/python scripts/gen.py --check
+	@$(BIN)/python scripts/gen_sync_client.py --check
+	@cd ranker-rs && cargo fmt --check && cargo clippy --quiet --all-targets -- -D warnings
+
+.PHONY: types
+types: setup ## mypy (strict) and pyright
+	@$(BIN)/mypy
+	@$(BIN)/pyright
+
+.PHONY: rust-test
+rust-test: setup ## The ranker's Rust tests
+	@cd ranker-rs && cargo test --quiet --package ranker-core
+
+.PHONY: py-test
+py-test: setup ## The Python tests
+	@$(BIN)/pytest -q
+
+.PHONY: gen
+gen: setup ## Write generated code: stubs of the contract, the blocking client
+	@$(BIN)/python scripts/gen.py
+	@$(BIN)/python scripts/gen_sync_client.py
+
+.PHONY: format
+format: setup ## Format Python and Rust
+	@$(BIN)/ruff check --quiet --fix-only .
+	@$(BIN)/ruff format --quiet .
+	@cd ranker-rs && cargo fmt
+
+.PHONY: demo
+demo: setup ## Play the story of a passport deadline through a real server
+	@$(BIN)/pillion demo
+
+.PHONY: bench
+bench: setup ## Measure, beside floors, and keep the runs under benchmarks/runs
+	@$(BIN)/python benchmarks/load/search_latency.py --keep
+	@$(BIN)/python benchmarks/load/import_memory.py --keep
+	@$(BIN)/python benchmarks/quality/locomo.py --keep || test $$? -eq 3
+	@$(BIN)/pytest -q benchmarks/micro --benchmark-only
+
+.PHONY: wheels
+wheels: setup ## Build the wheels of all distributions into dist/
+	@rm -rf dist
+	@for member in . proto/python clients/python ranker-rs; do $(UV) build --quiet --wheel --python .venv --out-dir dist $$member || exit 1; done
+	@ls dist
+
+.PHONY: test-wheels
+test-wheels: wheels ## Install the wheels into an empty environment and run the README's quick start
+	@$(BIN)/python scripts/try_wheels.py
+
+.PHONY: clean
+clean: ## Remove everything that was built, and the environments
+	@rm -rf .venv .tools dist build ranker-rs/target .pytest_cache .mypy_cache .ruff_cache .hypothesis

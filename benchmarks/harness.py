@@ -1,0 +1,189 @@
+"""What every benchmark shares: a server of its own, a floor beside it, and a record of the run.
+
+Numbers are only compared within one run: machines differ, and so does one machine from minute to
+minute. A run is kept as JSON under ``benchmarks/runs/<date>/`` with machine, commit and command.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import platform
+import shlex
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).resolve().parent.parent
+RUNS = ROOT / "benchmarks" / "runs"
+READY_SECONDS = 60.0
+SERVED_PACKAGES = ("grpcio", "protobuf", "lmdb", "hnswlib", "numpy")
+
+
+def machine() -> dict[str, Any]:
+    """Return what the numbers depend on: processor, cores, kernel, versions."""
+    processor = platform.processor() or platform.machine()
+    flags = ""
+    with contextlib.suppress(OSError):
+        info = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+        for line in info.splitlines():
+            if line.startswith("model name"):
+                processor = line.partition(":")[2].strip()
+            if line.startswith("flags"):
+                flags = line
+    return {
+        "processor": processor,
+        "cores": os.cpu_count(),
+        "vectors": [name for name in ("avx2", "avx512f", "avx512_vnni") if name in flags],
+        "kernel": platform.release(),
+        "python": platform.python_version(),
+        "packages": {name: metadata.version(name) for name in SERVED_PACKAGES},
+        "load_average": os.getloadavg()[0],
+    }
+
+
+def commit() -> str:
+    """Return the commit that is measured, with a mark when the tree differs from it."""
+    head = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    ).stdout.strip()
+    dirty = subprocess.run(
+        ["git", "status", "--porcelain", "--", "sidecar", "storage", "ranker-rs", "clients"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    ).stdout.strip()
+    return f"{head}+" if dirty else head
+
+
+def record(name: str, results: dict[str, Any], *, keep: bool) -> None:
+    """Print results as JSON, and keep them as a run when asked to."""
+    now = datetime.now(UTC)
+    command = [Path(sys.argv[0]).resolve(), *sys.argv[1:]]
+    with contextlib.suppress(ValueError):
+        command[0] = Path(command[0]).relative_to(ROOT)
+    run = {
+        "name": name,
+        "at": now.strftime("%Y-%m-%dT%H:%MZ"),
+        "command": "python " + shlex.join(map(str, command)),
+        "commit": commit(),
+        "machine": machine(),
+        "results": results,
+    }
+    text = json.dumps(run, indent=2, sort_keys=False)
+    print(text)
+    if keep:
+        folder = RUNS / now.strftime("%Y-%m-%d")
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{name}.json").write_text(text + "\n", encoding="utf-8")
+
+
+def percentiles(seconds: list[float]) -> dict[str, float]:
+    """Return count, p50, p90, p99 and maximum in milliseconds."""
+    values = np.array(seconds) * 1e3
+    found = np.percentile(values, [50, 90, 99, 100])
+    names = ("p50_ms", "p90_ms", "p99_ms", "max_ms")
+    return {"count": len(seconds)} | {
+        name: round(float(one), 4) for name, one in zip(names, found, strict=True)
+    }
+
+
+def clustered(count: int, dimension: int, *, seed: int) -> np.ndarray[Any, np.dtype[np.float32]]:
+    """Return unit vectors (count, dimension) that cluster as texts do: never plain Gaussian noise.
+
+    300 clusters, and within each a low-dimensional structure of 24 directions plus little noise.
+    """
+    rng = np.random.default_rng(seed)
+    centres = rng.normal(size=(300, dimension))
+    basis = rng.normal(size=(24, dimension))
+    rows = centres[rng.integers(0, len(centres), count)]
+    rows = rows + 0.5 * rng.normal(size=(count, 24)) @ basis / np.sqrt(24) * 2
+    rows = rows + 0.1 * rng.normal(size=(count, dimension))
+    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+
+
+@dataclass(frozen=True)
+class Served:
+    """A process that serves on a Unix socket."""
+
+    process: subprocess.Popen[bytes]
+    socket: Path
+
+    @property
+    def target(self) -> str:
+        """The target to dial."""
+        return f"unix:{self.socket}"
+
+
+@contextlib.contextmanager
+def serving(*arguments: str) -> Iterator[Served]:
+    """Run ``pillion serve`` in a temporary directory, and stop it at the end."""
+    with tempfile.TemporaryDirectory(prefix="pillion-bench-") as scratch:
+        socket = Path(scratch) / "s"
+        command = [
+            sys.executable,
+            "-m",
+            "pillion.cli.main",
+            "serve",
+            "--directory",
+            str(Path(scratch) / "data"),
+            "--socket",
+            str(socket),
+            *arguments,
+        ]
+        with _running(command, socket, scratch) as served:
+            yield served
+
+
+@contextlib.contextmanager
+def echoing(response_bytes: int) -> Iterator[Served]:
+    """Run the echo server: the same gRPC stack, and nothing behind it."""
+    with tempfile.TemporaryDirectory(prefix="pillion-echo-") as scratch:
+        socket = Path(scratch) / "s"
+        command = [
+            sys.executable,
+            str(ROOT / "benchmarks" / "load" / "echo_server.py"),
+            str(socket),
+            str(response_bytes),
+        ]
+        with _running(command, socket, scratch) as served:
+            yield served
+
+
+@contextlib.contextmanager
+def _running(command: list[str], socket: Path, scratch: str) -> Iterator[Served]:
+    log_path = Path(scratch) / "log"
+    with log_path.open("wb") as log:
+        process = subprocess.Popen(command, stdout=log, stderr=log, cwd=scratch)
+    try:
+        end = time.monotonic() + READY_SECONDS
+        while not socket.exists():
+            if process.poll() is not None or time.monotonic() > end:
+                raise RuntimeError(log_path.read_text(encoding="utf-8", errors="replace"))
+            time.sleep(0.02)
+        yield Served(process, socket)
+    finally:
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(30)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()

@@ -1,0 +1,50 @@
+"""The floor of an RPC: the server's own gRPC stack with a handler that returns fixed bytes.
+
+Usage: echo_server.py SOCKET RESPONSE_BYTES. Stops on SIGTERM.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from concurrent import futures
+
+import grpc
+
+WORKERS = 4  # as many as the sidecar's readers
+MESSAGE_BYTES_MAX = 16 * 1024 * 1024
+
+
+class Echo(grpc.GenericRpcHandler):
+    """Answers every unary call with the same bytes; nothing is parsed or built."""
+
+    def __init__(self, response: bytes) -> None:
+        self._handler = grpc.unary_unary_rpc_method_handler(lambda _request, _context: response)
+
+    def service(self, _details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler:
+        """Return the one handler."""
+        return self._handler
+
+
+def main() -> None:
+    """Serve until told to stop."""
+    socket, response_bytes = sys.argv[1], int(sys.argv[2])
+    server = grpc.server(
+        futures.ThreadPoolExecutor(WORKERS),
+        options=[
+            ("grpc.max_receive_message_length", MESSAGE_BYTES_MAX),
+            ("grpc.max_send_message_length", MESSAGE_BYTES_MAX),
+        ],
+    )
+    server.add_generic_rpc_handlers((Echo(bytes(response_bytes)),))
+    server.add_insecure_port(f"unix:{socket}")
+    server.start()
+    stopped = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stopped.set())
+    stopped.wait()
+    server.stop(0).wait()
+
+
+if __name__ == "__main__":
+    main()
