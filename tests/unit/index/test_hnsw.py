@@ -66,6 +66,7 @@ def test_replacing_moves_the_slot() -> None:
     result = index.search(elsewhere, n=50, ef=100)
     assert result.slots[0] == 3
     assert len(set(result.slots.tolist())) == 50  # once, not twice
+    assert index.search(rows[3], n=1, ef=100).slots[0] != 3  # not where it was
 
 
 def test_removing_is_idempotent_and_counts() -> None:

@@ -83,9 +83,8 @@ class QueryCache:
                 if key in self._vectors:
                     self._vectors.move_to_end(key)
                     ready[key] = self._vectors[key]
-                elif key in self._pending:
-                    if key not in mine:
-                        waiting[key] = self._pending[key]
+                elif key in self._pending:  # somebody's, or this call's when a text is repeated
+                    waiting[key] = self._pending[key]
                 else:
                     self._pending[key] = Future()
                     mine[key] = text
