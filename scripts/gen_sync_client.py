@@ -27,6 +27,7 @@ NAMES = {
     "AsyncReading": "Reading",
     "AsyncTransport": "Transport",
     "AsyncWriting": "Writing",
+    "AsyncGenerator": "Generator",
     "AsyncIterable": "Iterable",
     "AsyncIterator": "Iterator",
     "__aenter__": "__enter__",
@@ -39,7 +40,10 @@ PHRASES = (
     ("Awaitable[Value] | Value", "Value"),
     ("Iterable[ImportItem] | Iterable[ImportItem]", "Iterable[ImportItem]"),
     ("import Awaitable, Callable\n", "import Callable\n"),
-    ("import Iterable, Iterator, Iterable, Sequence\n", "import Iterable, Iterator, Sequence\n"),
+    (
+        "import Generator, Iterable, Iterator, Iterable, Sequence\n",
+        "import Generator, Iterable, Iterator, Sequence\n",
+    ),
 )
 PROSE = (
     (

@@ -83,7 +83,8 @@ BY_CODE: Final[dict[StatusCode, type[PillionError]]] = {
 def no_server(target: str, detail: str) -> errors.NoServer:
     """Return the error for a target where nothing answers."""
     return errors.NoServer(
-        f"no server at {target}; start one with `pillion serve`, or name another target ({detail})"
+        f"no server at {target}; start one with `pillion serve`, or name another target",
+        metadata={"detail": detail},
     )
 
 

@@ -20,7 +20,7 @@ from pillion_client.enums import EmbeddingMode, ForgetMode, MemoryKind
 from pillion_client.errors import Internal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Generator, Iterable, Iterator, Sequence
     from datetime import datetime
 
     from pillion_client.models import FactKey, Partition, SubjectLike
@@ -196,7 +196,7 @@ class Client(Writing):
         unacknowledged_max: int = limits.IMPORT_UNACKNOWLEDGED_MAX,
         partition: Partition | None = None,
         deadline_seconds: float | None = None,
-    ) -> Iterator[ImportAck]:
+    ) -> Generator[ImportAck, None]:
         """Send items in bulk; yield an acknowledgement for each batch once it is on disk.
 
         At most ``unacknowledged_max`` batches are on their way, so a slow server slows the

@@ -1,0 +1,1 @@
+"""The command line: for people tables and colours, for programs JSON."""

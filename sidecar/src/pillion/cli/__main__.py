@@ -1,0 +1,5 @@
+"""``python -m pillion.cli``."""
+
+from pillion.cli.main import main
+
+main()

@@ -1,0 +1,58 @@
+"""``pillion get``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+from pillion_client import NotFound, Subject
+
+from pillion.cli.documents import document
+from pillion.cli.selecting import read_options, taken_read
+from pillion.cli.session import Session, pass_session, shared_options
+from pillion.cli.show import show_record
+
+if TYPE_CHECKING:
+    from pillion_client import Client, Record
+    from pillion_client.options import ReadOptions
+
+
+@click.command()
+@click.argument("record", metavar="ID|SUBJECT")
+@click.argument("attribute", required=False)
+@click.option("--context", default="", help="The context of the fact.")
+@read_options
+@shared_options()
+@pass_session
+def get(
+    session: Session,
+    /,
+    record: str,
+    attribute: str | None,
+    *,
+    context: str,
+    **given: Any,  # noqa: ANN401  (see `selecting`)
+) -> None:
+    """Show a memory, an episode, or the row of a fact that holds.
+
+    An id is that of a memory or episode. A SUBJECT (type:id) comes with an ATTRIBUTE: then the
+    row that holds --as-of is shown.
+    """
+    read = taken_read(given)
+    with session.client() as client:
+        if attribute is not None:
+            found: Record = client.get_fact(Subject.parse(record), attribute, context, **read)
+        else:
+            found = _by_id(client, record, read)
+    if session.json:
+        session.output.document(document(found))
+    else:
+        show_record(session.output, found)
+
+
+def _by_id(client: Client, record_id: str, read: ReadOptions) -> Record:
+    """Return the memory of an id, or else the episode of it."""
+    try:
+        return client.get(record_id, **read)
+    except NotFound:
+        return client.get_episode(record_id, **read)

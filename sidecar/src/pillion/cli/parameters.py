@@ -1,0 +1,94 @@
+"""Command-line words as values: instants, subjects and a fact's value."""
+
+from __future__ import annotations
+
+import json
+import sys
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+from pillion_client import Subject
+
+from pillion.cli.documents import parse_instant
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pillion_client import Value
+
+
+class InstantType(click.ParamType[datetime]):
+    """ISO 8601 with an offset."""
+
+    name = "time"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> datetime:
+        """Return the instant, or fail as click does."""
+        if isinstance(value, datetime):
+            return value
+        try:
+            return parse_instant(str(value))
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+class SubjectType(click.ParamType[Subject]):
+    """``type:id``."""
+
+    name = "type:id"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Subject:
+        """Return the subject, or fail as click does."""
+        if isinstance(value, Subject):
+            return value
+        try:
+            return Subject.parse(str(value))
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+INSTANT: Final = InstantType()
+SUBJECT: Final = SubjectType()
+
+
+def fact_value(text: str, kind: str) -> Value:
+    """Return the value that a word stands for, by its type of `VALUE_TYPES`.
+
+    Raises:
+        BadParameter: The word is no such thing.
+    """
+    try:
+        value: Value = _READERS[kind](text)
+    except ValueError as error:
+        message = f"{text!r} is not of type {kind}: {error}"
+        raise click.BadParameter(message, param_hint="VALUE") from error
+    return value
+
+
+def _read_bool(text: str) -> bool:
+    if text not in {"true", "false"}:
+        message = "write true or false"
+        raise ValueError(message)
+    return text == "true"
+
+
+_READERS: Final[dict[str, Callable[[str], Any]]] = {
+    "text": str,
+    "int": int,
+    "float": float,
+    "bool": _read_bool,
+    "time": parse_instant,
+    "subject": Subject.parse,
+    "json": json.loads,
+}
+VALUE_TYPES: Final = tuple(_READERS)
+
+
+def text_or_stdin(text: str) -> str:
+    """Return the text, or what stdin holds when the text is ``-``."""
+    return sys.stdin.read() if text == "-" else text

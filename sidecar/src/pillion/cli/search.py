@@ -1,0 +1,82 @@
+"""``pillion search``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pillion.cli.documents import document
+from pillion.cli.selecting import condition_options, read_options, taken_filter, taken_read
+from pillion.cli.session import Session, pass_session, shared_options
+from pillion.cli.show import MEMORY_COLUMNS, memory_row
+
+if TYPE_CHECKING:
+    from pillion_client import SearchHit, SearchResult
+
+
+@click.command()
+@click.argument("text", required=False)
+@click.option("-k", "--top-k", type=int, default=10, show_default=True, help="How many.")
+@click.option("--score-min", type=float, default=0.0, help="Drop hits with a lower score.")
+@click.option("--parts", is_flag=True, help="Show the parts of each score.")
+@condition_options
+@read_options
+@shared_options()
+@pass_session
+def search(
+    session: Session,
+    /,
+    text: str | None,
+    *,
+    top_k: int,
+    score_min: float,
+    parts: bool,
+    **given: Any,  # noqa: ANN401  (see `selecting`)
+) -> None:
+    """Find the best memories for a text. Without TEXT: the most recent and important ones."""
+    chosen, read = taken_filter(given), taken_read(given)
+    with session.client() as client:
+        result = client.search(
+            text, top_k=top_k, score_min=score_min, include_parts=parts, filter=chosen, **read
+        )
+        if session.json:
+            session.output.document(_document(result))
+        else:
+            _show(session, result, parts=parts)
+
+
+def _document(result: SearchResult) -> dict[str, Any]:
+    return {
+        "hits": document(result.hits),
+        "revision": result.revision,
+        "exactness": result.exactness.value,
+        "path": result.path.value,
+        "admitted": result.admitted,
+        "vectors_pending": result.vectors_pending,
+    }
+
+
+def _show(session: Session, result: SearchResult, *, parts: bool) -> None:
+    output = session.output
+    if not result.hits:
+        output.line("nothing matched")
+        return
+    columns = ["score", *(("rel rec imp",) if parts else ()), *MEMORY_COLUMNS]
+    output.table("", columns, [_row(hit, parts=parts) for hit in result.hits])
+    output.line(
+        f"{len(result.hits)} of {result.admitted or 'the'} admitted memories, "
+        f"{result.exactness.value}, at revision {result.revision}"
+    )
+    if result.vectors_pending:
+        output.line(f"{result.vectors_pending} of them have no vector yet: ask again for relevance")
+
+
+def _row(hit: SearchHit, *, parts: bool) -> tuple[str, ...]:
+    scored = [f"{hit.score:.3f}"]
+    if parts:
+        given = hit.parts
+        scored.append(
+            f"{given.relevance:.2f} {given.recency:.2f} {given.importance:.2f}" if given else ""
+        )
+    return (*scored, *memory_row(hit.memory))

@@ -1,0 +1,74 @@
+"""The options of commands that read: which memories, and as of when."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+from pillion_client import Filter, MemoryKind, ValidityFilter
+
+from pillion.cli.parameters import INSTANT, SUBJECT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pillion_client.options import ReadOptions
+
+CommandT = TypeVar("CommandT", bound="Callable[..., Any]")
+_KINDS = [kind.value for kind in MemoryKind if kind is not MemoryKind.UNSPECIFIED]
+
+
+def read_options(command: CommandT) -> CommandT:
+    """Add the options that say which instants of the two clocks a read asks about."""
+    options = (
+        click.option("--as-of", type=INSTANT, help="What was so then. Default: now."),
+        click.option("--known-at", type=INSTANT, help="What was known then. Default: now."),
+        click.option("--at-least-revision", type=int, help="Wait until this revision can be read."),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def condition_options(command: CommandT) -> CommandT:
+    """Add the options that say which memories take part."""
+    options = (
+        click.option("--subject", "subjects", type=SUBJECT, multiple=True, help="About whom."),
+        click.option("--context", "contexts", multiple=True, help="In which contexts."),
+        click.option("--all-contexts", is_flag=True, help="In every context."),
+        click.option("--kind", "kinds", type=click.Choice(_KINDS), multiple=True),
+        click.option("--attribute", "attributes", multiple=True, help="Facts only, of these."),
+        click.option("--label", "labels_all", multiple=True, help="With all of these labels."),
+        click.option("--session", "session_ids", multiple=True, help="Of these sessions."),
+        click.option("--superseded", is_flag=True, help="Also what is not valid (any more)."),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def taken_filter(given: dict[str, Any]) -> Filter:
+    """Take the conditions out of a command's options and return them as a filter."""
+    superseded = given.pop("superseded")
+    names = (
+        "subjects",
+        "contexts",
+        "all_contexts",
+        "kinds",
+        "attributes",
+        "labels_all",
+        "session_ids",
+    )
+    return Filter(
+        validity=ValidityFilter.ANY if superseded else ValidityFilter.UNSPECIFIED,
+        **{name: given.pop(name) for name in names},
+    )
+
+
+def taken_read(given: dict[str, Any]) -> ReadOptions:
+    """Take the instants out of a command's options."""
+    return {
+        "as_of": given.pop("as_of"),
+        "known_at": given.pop("known_at"),
+        "at_least_revision": given.pop("at_least_revision"),
+    }

@@ -1,0 +1,51 @@
+"""``pillion stats``."""
+
+from __future__ import annotations
+
+import click
+from rich.filesize import decimal
+
+from pillion.cli.documents import document
+from pillion.cli.session import Session, pass_session, shared_options
+
+
+@click.command()
+@click.option("--all", "every_partition", is_flag=True, help="Of every partition.")
+@shared_options()
+@pass_session
+def stats(session: Session, *, every_partition: bool) -> None:
+    """Show how much is stored and what lags."""
+    with session.client() as client:
+        found = client.stats(every_partition=every_partition)
+    output = session.output
+    if session.json:
+        output.document(document(found))
+        return
+    store = found.store
+    output.pairs(
+        f"store {store.kind}, format {store.format_version}",
+        [
+            ("on disk", f"{decimal(store.disk_bytes)} of {decimal(store.disk_bytes_max)}"),
+            ("commits", f"{store.commits} in {store.flushes} flushes"),
+            ("waiting writes", str(store.queue_depth)),
+            ("process", decimal(found.resident_bytes)),
+            ("up for", str(found.uptime or "")),
+        ],
+    )
+    output.table(
+        "",
+        ("namespace", "tenant", "revision", "memories", "episodes", "records", "vectors pending"),
+        [
+            (
+                one.partition.namespace,
+                one.partition.tenant,
+                str(one.revision),
+                str(one.memories),
+                str(one.episodes),
+                f"{one.records} ({decimal(one.record_bytes)})",
+                str(one.vectors_pending)
+                + (f", {one.vectors_failed} failed" if one.vectors_failed else ""),
+            )
+            for one in found.partitions
+        ],
+    )
