@@ -105,8 +105,8 @@ KEY_SPACE_END = b"\xff" * (KEY_BYTES_MAX + 1)
 class Features:
     """What a store can do and its bounds. A feature left undeclared refuses with NotSupported.
 
-    The bounds are the same in every backend (``Features()`` has them), so that what one accepts
-    the others accept; a backend may not lower them.
+    The bounds have defaults that are the same in every backend, so that what one accepts the
+    others accept; a backend may not lower them.
     """
 
     name: str
@@ -158,8 +158,8 @@ class Page:
     """Part of a scan.
 
     ``next_start`` is None at the end of the range, and only there: a page may hold fewer rows
-    than its limit. Otherwise pass it on as ``start`` (as ``end`` when going backwards), with
-    ``at=revision`` so that all pages see one revision.
+    than its limit, but at least one before the end. Otherwise pass it on as ``start`` (as ``end``
+    when going backwards), with ``at=revision`` so that all pages see one revision.
     """
 
     revision: int

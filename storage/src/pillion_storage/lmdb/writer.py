@@ -169,9 +169,8 @@ class Writer:
                 job = jobs.popleft()
                 size += job.size
                 self._queued_bytes -= job.size
-                if job.future.set_running_or_notify_cancel():
-                    group.append(job)
-        return group
+                group.append(job)
+        return [job for job in group if job.future.set_running_or_notify_cancel()]
 
     def _answer(self, group: list[Job]) -> None:
         """Commit a group and answer it; if that can't be done together, job by job."""

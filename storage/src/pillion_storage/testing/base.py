@@ -94,10 +94,13 @@ class ConformanceBase:
         found: list[Row] = []
         while True:
             page = self.store.scan(self.partition, start, end, limit=limit, reverse=reverse, at=at)
+            keys = [row.key for row in (*found[-1:], *page.rows)]
+            assert keys == sorted(set(keys), reverse=reverse), "rows are out of order"
             found += page.rows
             at = page.revision
             if page.next_start is None:
                 return found
+            assert page.rows, "a page that is not the last is empty"
             start, end = (start, page.next_start) if reverse else (page.next_start, end)
 
 
@@ -113,8 +116,8 @@ def raises(kind: type[StoreError]) -> Iterator[list[StoreError]]:
         raise AssertionError(f"{kind.__name__} was not raised")
 
 
-def failures(conformance: type[ConformanceBase]) -> dict[str, str]:
-    """Run every check of a class without a test runner; return what failed, and how."""
+def failures(conformance: type[ConformanceBase], *, first_only: bool = False) -> dict[str, str]:
+    """Run the checks of a class without a test runner; return what failed, and how."""
     failed = {}
     for name in sorted(dir(conformance)):
         if not name.startswith("test_"):
@@ -127,4 +130,6 @@ def failures(conformance: type[ConformanceBase]) -> dict[str, str]:
             failed[name] = traceback.format_exc()
         finally:
             instance.teardown_method()
+        if failed and first_only:
+            break
     return failed

@@ -36,6 +36,7 @@ class LifecycleConformance(ConformanceBase):
             lambda: store.scan(partition, b"", KEY_SPACE_END, limit=1),
             lambda: store.commit(partition, Batch()),
             lambda: store.submit(partition, Batch()),
+            lambda: store.find_token(partition, b"t"),
             lambda: store.changes(partition, 0, limit=1),
             lambda: store.wait(partition, 0, 0.0),
             lambda: store.head(partition),

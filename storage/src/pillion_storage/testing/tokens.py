@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pillion_storage.api import Batch, Committed, Conflict, Token
-from pillion_storage.testing.base import ConformanceBase
+from pillion_storage.api import Batch, Committed, Conflict, InvalidBatch, Token
+from pillion_storage.testing.base import ConformanceBase, raises
 
 
 class TokenConformance(ConformanceBase):
@@ -65,3 +65,19 @@ class TokenConformance(ConformanceBase):
             assert isinstance(outcome, Committed)
             replayed[token] = outcome.replayed
         assert replayed == {b"5": True, b"4": True, b"3": True, b"1": False}
+
+    def test_a_token_can_be_looked_up_without_committing(self) -> None:
+        assert self.store.find_token(self.partition, b"t") is None
+        assert self.store.partitions() == []
+        self.put(b"a", b"1")
+        assert self.store.find_token(self.partition, b"t") is None
+        batch = Batch(puts={b"a": b"2"}, token=Token(b"t", b"memo"))
+        first = self.store.commit(self.partition, batch)
+        assert isinstance(first, Committed)
+        assert self.store.find_token(self.partition, b"t") == replace(first, replayed=True)
+        assert self.store.find_token(self.other, b"t") is None
+        assert self.store.find_token(self.partition, b"t\0") is None
+        for token in (b"", b"t" * (self.store.features.token_bytes_max + 1)):
+            with raises(InvalidBatch):
+                self.store.find_token(self.partition, token)
+        assert self.store.head(self.partition).revision == 2
