@@ -56,7 +56,10 @@ class Summarizer(Protocol):
     """States what lasts in a few texts about one thing."""
 
     def summarize(self, texts: Sequence[str], *, sentences_max: int) -> list[ExtractedStatement]:
-        """Return at most ``sentences_max`` statements, each with the texts that it comes from."""
+        """Return about ``sentences_max`` statements, each with the texts that it comes from.
+
+        More than that only where explicit details (numbers, dates, names) would be lost otherwise.
+        """
         ...
 
 
