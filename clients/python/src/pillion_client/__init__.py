@@ -16,7 +16,7 @@ with Client() as memory:
 from pillion_client._async.client import AsyncClient
 from pillion_client._retry import RetryPolicy
 from pillion_client._sync.client import Client
-from pillion_client._target import Tls
+from pillion_client._target import TARGET_VARIABLE, Tls
 from pillion_client.enums import (
     ClusterSkipReason,
     ConflictPolicy,
@@ -121,6 +121,7 @@ from pillion_client.selection import Filter, GraphExpansion, Ranking, TimeWindow
 
 __all__ = [
     "MESSAGE_BYTES_MAX",
+    "TARGET_VARIABLE",
     "Aborted",
     "AddMemory",
     "AlreadyExists",

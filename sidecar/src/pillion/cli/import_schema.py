@@ -81,8 +81,8 @@ Text = Annotated[StrictStr, Field(min_length=1)]
 Instant = Annotated[datetime, BeforeValidator(_instant)]
 Identity = Annotated[Text, AfterValidator(_uuid)]
 About = Annotated[SkipValidation[Subject], BeforeValidator(subject_of)]
-Share = Annotated[StrictFloat | StrictInt, Field(ge=0, le=1)]
-Vector = Annotated[list[StrictFloat | StrictInt], Field(min_length=1), AfterValidator(_vector)]
+Share = Annotated[StrictFloat, Field(ge=0, le=1)]  # takes integers too
+Vector = Annotated[list[StrictFloat], Field(min_length=1), AfterValidator(_vector)]
 Labels = tuple[Text, ...]
 
 

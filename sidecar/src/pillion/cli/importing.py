@@ -129,11 +129,12 @@ class Import:
 def import_(
     session: Session, file: BinaryIO, *, rejects: Path | None, wait_for_vectors: bool
 ) -> int:
-    """Import memories, episodes and facts from JSON Lines (FILE, or - for stdin).
+    """Import memories, episodes and facts from JSON Lines.
 
-    Each line is an object with "type": "memory", "episode" or "fact", and the contract's fields;
-    times have an offset. Bad lines are reported and the rest goes in (exit code 4). Ids follow
-    from what a line says, so running an import again writes nothing twice.
+    FILE is - for stdin. Each line is an object with "type": "memory", "episode" or "fact", and
+    the contract's fields; times have an offset. Bad lines are reported and the rest goes in
+    (exit code 4). Ids follow from what a line says, so running an import again writes nothing
+    twice.
     """
     output = session.output
     partition = Partition(session.namespace or "default", session.tenant or "default")

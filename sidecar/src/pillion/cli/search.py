@@ -34,7 +34,10 @@ def search(
     parts: bool,
     **given: Any,  # noqa: ANN401  (see `selecting`)
 ) -> None:
-    """Find the best memories for a text. Without TEXT: the most recent and important ones."""
+    """Find the best memories for a text.
+
+    Without TEXT: the most recent and important ones.
+    """
     chosen, read = taken_filter(given), taken_read(given)
     with session.client() as client:
         result = client.search(

@@ -1,0 +1,384 @@
+"""Each command: what it sends, what people see, what programs get, and how it ends."""
+
+import json
+import re
+
+import click
+import pytest
+from grpc import StatusCode
+from grpc_health.v1 import health_pb2
+from pillion.cli.exits import ExitCode
+from pillion.cli.main import COMMANDS, group
+from pillion_client.testing import failure
+from pillion_proto.memory.v1 import admin_service_pb2 as admin
+from pillion_proto.memory.v1 import memory_service_pb2 as pb
+from pillion_proto.memory.v1 import search_pb2, types_pb2
+
+INSTANT = {"seconds": 1_780_304_400}  # 2026-06-01T09:00:00Z
+FACT = types_pb2.Memory(
+    id="11111111-1111-4111-8111-111111111111",
+    subject={"type": "user", "id": "mira"},
+    kind=types_pb2.MEMORY_KIND_SEMANTIC,
+    attribute="passport_deadline",
+    value={"string_value": "2026-06-30 [/]"},
+    text="mira's deadline",
+    source={"kind": 1, "episode_id": "e2", "quote": "It is now"},
+    valid_from=INSTANT,
+    fact_version=4,
+    version=4,
+)
+WRITTEN = pb.WriteResponse(
+    revision=4,
+    results=[
+        pb.MutationResult(id=FACT.id, version=4, outcome=2, superseded_id="old", fact_version=4)
+    ],
+)
+
+
+def test_the_list_of_commands_says_what_the_commands_say():
+    context = click.Context(group)
+    for name, (_, _, line) in COMMANDS.items():
+        command = group.get_command(context, name)
+        assert command.name == name
+        assert command.help.partition("\n")[0] == line or name == "serve"
+
+
+def test_help_loads_no_command(pillion):
+    outcome = pillion("--help")
+    assert outcome.code == 0
+    assert set(re.findall(r"^  ([a-z]+)  ", outcome.out, re.MULTILINE)) == set(COMMANDS)
+    assert all(str(code.value) in outcome.out for code in ExitCode)
+
+
+@pytest.mark.parametrize(
+    ("given", "sent"),
+    [
+        ([], ("string_value", "30")),
+        (["--type", "int"], ("int_value", 30)),
+        (["--type", "float"], ("double_value", 30.0)),
+        (["--type", "json"], ("int_value", 30)),
+    ],
+)
+def test_write_fact_sends_the_typed_value(at, server, given, sent):
+    server.script("Write", WRITTEN)
+    outcome = at(
+        "write", "fact", "user:mira", "age", "30", *given, "--valid-from", "2026-06-01T11:00+02:00"
+    )
+    assert outcome.code == 0
+    assert "superseded" in outcome.out
+    put = server.calls("Write")[0].request.mutations[0].put_fact
+    name, value = sent
+    assert put.fact.value.WhichOneof("kind") == name
+    assert getattr(put.fact.value, name) == value
+    assert put.fact.valid_from.seconds == INSTANT["seconds"]
+    assert put.precondition.unconditional
+
+
+@pytest.mark.parametrize(
+    ("given", "sent"),
+    [
+        (["--if-version", "4"], types_pb2.Precondition(version_equals=4)),
+        (["--if-new"], types_pb2.Precondition(must_not_exist=True)),
+        (["--if-exists"], types_pb2.Precondition(must_exist=True)),
+    ],
+)
+def test_write_fact_sends_the_precondition(at, server, given, sent):
+    server.script("Write", WRITTEN)
+    assert at("write", "fact", "user:mira", "age", "30", *given).code == 0
+    assert server.calls("Write")[0].request.mutations[0].put_fact.precondition == sent
+
+
+def test_write_memory_and_episode(at, server, monkeypatch):
+    server.script("Write", WRITTEN)
+    memory = at(
+        "write",
+        "memory",
+        "user:mira",
+        "likes tea",
+        "--kind",
+        "semantic",
+        "--label",
+        "a",
+        "--label",
+        "b",
+        "--wait-for-vector",
+        "--request-id",
+        "r1",
+        "--importance",
+        "0.9",
+        "--json",
+    )
+    assert memory.document["results"][0]["outcome"] == "superseded"
+    assert memory.document["request_id"] == "r1"
+    monkeypatch.setattr("sys.stdin", __import__("io").StringIO("from stdin"))
+    assert at("write", "episode", "user:mira", "-", "--external-ref", "m-1").code == 0
+    first, second = (call.request for call in server.calls("Write"))
+    assert first.embedding_mode == pb.EMBEDDING_MODE_INLINE
+    assert list(first.mutations[0].add_memory.memory.labels) == ["a", "b"]
+    assert second.mutations[0].capture_episode.episode.content == "from stdin"
+    assert second.mutations[0].capture_episode.episode.external_ref == "m-1"
+
+
+def test_get_shows_a_fact_or_a_record_by_id(at, server):
+    server.script("Get", pb.GetResponse(record=pb.Record(memory=FACT)))
+    people = at("get", "user:mira", "passport_deadline", "--as-of", "2026-06-02T00:00Z")
+    assert people.code == 0
+    for part in ("2026-06-30 [/]", "2026-06-01T09:00:00Z to open", "e2", "It is now"):
+        assert part in people.out
+    programs = at("get", FACT.id, "--json").document
+    assert programs["value"] == "2026-06-30 [/]"
+    assert programs["valid_from"] == "2026-06-01T09:00:00Z"
+    assert "valid_to" not in programs
+    first, second = (call.request.target.WhichOneof("kind") for call in server.calls("Get"))
+    assert (first, second) == ("fact", "memory_id")
+
+
+def test_get_looks_for_an_episode_when_there_is_no_memory(at, server):
+    server.script(
+        "Get",
+        failure("NOT_FOUND", StatusCode.NOT_FOUND),
+        pb.GetResponse(record=pb.Record(episode={"id": "e2", "content": "It is now"})),
+    )
+    assert "It is now" in at("get", "e2").out
+
+
+def test_search_shows_scores_and_the_first_words(at, server):
+    hit = search_pb2.SearchHit(memory=FACT, score=0.75, parts={"relevance": 0.5, "recency": 1})
+    server.script(
+        "Search",
+        pb.SearchResponse(hits=[hit], revision=9, exactness=1, admitted=3),
+        pb.SearchResponse(),
+    )
+    people = at(
+        "search", "deadline", "--parts", "-k", "3", "--subject", "user:mira", "--superseded"
+    )
+    for part in ("0.750", "0.50 1.00", "passport_deadline", "exact", "revision 9"):
+        assert part in people.out
+    (call,) = server.calls("Search")
+    assert call.request.top_k == 3
+    assert call.request.filter.subjects[0].id == "mira"
+    assert call.request.filter.validity == search_pb2.VALIDITY_FILTER_ANY
+    nothing = at("search", "x")
+    assert (nothing.code, nothing.out.strip()) == (0, "nothing matched")
+
+
+def test_search_for_programs(at, server):
+    hit = search_pb2.SearchHit(memory=FACT, score=0.75)
+    server.script("Search", pb.SearchResponse(hits=[hit], exactness=1, path=1))
+    document = at("search", "x", "--json").document
+    assert document["exactness"] == "exact"
+    assert document["hits"][0]["score"] == 0.75
+    assert document["hits"][0]["memory"]["id"] == FACT.id
+
+
+def test_history_and_list_give_json_lines(at, server):
+    entry = pb.HistoryEntry(memory=FACT, recorded_from_revision=4, recorded_from=INSTANT)
+    server.script("History", pb.HistoryResponse(entries=[entry, entry]))
+    server.script("List", pb.ListResponse(records=[pb.Record(memory=FACT)] * 3))
+    entries = at("history", "user:mira", "passport_deadline", "--json").documents
+    assert [one["recorded_from_revision"] for one in entries] == [4, 4]
+    assert "recorded_to" not in entries[0]
+    assert len(at("list", "--limit", "2", "--json").documents) == 2
+    assert "still held" in at("history", FACT.id).out
+    assert "the first 2" in at("list", "--limit", "2").out
+
+
+def test_list_episodes(at, server):
+    record = pb.Record(episode={"id": "e1", "content": "hello"})
+    server.script("List", pb.ListResponse(records=[record]))
+    assert at("list", "--episodes", "--json").document["content"] == "hello"
+    assert "hello" in at("list", "--episodes").out
+    assert server.calls("List")[0].request.episodes
+
+
+PREVIEW = pb.ForgetResponse(report={"memories": 3, "dry_run": True, "sample_ids": ["m1"]})
+
+
+@pytest.mark.parametrize(
+    ("given", "runs"),
+    [
+        (["a", "b"], [pb.FORGET_RUN_EXECUTE]),
+        (["a", "--dry-run"], [pb.FORGET_RUN_DRY_RUN]),
+        (["--subject", "user:mira"], [pb.FORGET_RUN_DRY_RUN]),
+        (["--subject", "user:mira", "--yes"], [pb.FORGET_RUN_DRY_RUN, pb.FORGET_RUN_EXECUTE]),
+        (["--subject", "user:mira", "--attribute", "city"], [pb.FORGET_RUN_DRY_RUN]),
+        (["--episode", "e1"], [pb.FORGET_RUN_DRY_RUN]),
+    ],
+)
+def test_forget_shows_first_and_does_it_only_when_told(at, server, given, runs):
+    server.script("Forget", PREVIEW)
+    outcome = at("forget", *given)
+    assert outcome.code == 0
+    assert [call.request.run for call in server.calls("Forget")] == runs
+    shown = pb.FORGET_RUN_DRY_RUN in runs
+    assert ("would be forgotten: 3 memories" in outcome.out) == shown
+    assert ("--yes" in outcome.err) == (
+        runs == [pb.FORGET_RUN_DRY_RUN] and "--dry-run" not in given
+    )
+
+
+def test_forget_for_programs(at, server):
+    server.script("Forget", PREVIEW)
+    document = at("forget", "--subject", "user:mira", "--json").document
+    assert document["preview"]["report"]["memories"] == 3
+    assert "result" not in document
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        [],
+        ["a", "--subject", "user:mira"],
+        ["a", "--context", "work"],
+        ["a", "--yes", "--dry-run"],
+        ["--subject", "mira"],
+        ["--subject", "user:mira", "--attribute", "x", "--context", "a", "--context", "b"],
+    ],
+)
+def test_forget_refuses_an_unclear_selector(at, server, given):
+    assert at("forget", *given).code == ExitCode.USAGE
+    assert server.calls("Forget") == []
+
+
+def test_info_and_stats(at, server):
+    server.script(
+        "GetServerInfo",
+        pb.GetServerInfoResponse(server_version="0.1.0", capabilities=[1], store="lmdb"),
+    )
+    server.script("Check", health_pb2.HealthCheckResponse(status=1))
+    part = admin.PartitionStats(partition={"tenant": "acme"}, memories=12, record_bytes=2048)
+    server.script(
+        "GetStats", admin.GetStatsResponse(store={"kind": "lmdb", "commits": 7}, partitions=[part])
+    )
+    info, stats = at("info"), at("stats", "--all")
+    assert "0.1.0" in info.out
+    assert re.search(r"healthy\s+yes", info.out)
+    assert re.search(r"acme .* 12 ", stats.out)
+    assert at("info", "--json").document["healthy"] is True
+    assert at("stats", "--json").document["store"]["commits"] == 7
+
+
+def test_shared_options_come_before_or_after_the_command(pillion, server):
+    server.script("Search", pb.SearchResponse())
+    for line in (
+        ["--target", server.target, "--tenant", "a", "--json", "search", "x"],
+        ["search", "x", "--target", server.target, "--tenant", "a", "--json"],
+        [
+            "--tenant",
+            "b",
+            "--json",
+            "--target",
+            "unix:/nowhere",
+            "search",
+            "x",
+            "--tenant",
+            "a",
+            "--target",
+            server.target,
+        ],
+    ):
+        outcome = pillion(*line)
+        assert outcome.code == 0
+        assert outcome.document["hits"] == []
+    tenants = [call.request.partition.tenant for call in server.calls("Search")]
+    assert tenants == ["a", "a", "a"]
+
+
+def test_the_environment_is_weaker_than_an_option(pillion, server, monkeypatch):
+    server.script("Search", pb.SearchResponse())
+    monkeypatch.setenv("PILLION_TARGET", server.target)
+    monkeypatch.setenv("PILLION_TENANT", "from-env")
+    assert pillion("search", "x").code == 0
+    assert pillion("--tenant", "said", "search", "x").code == 0
+    assert [call.request.partition.tenant for call in server.calls("Search")] == [
+        "from-env",
+        "said",
+    ]
+
+
+def test_the_token_comes_from_a_file(at, server, folder):
+    server.script("Search", pb.SearchResponse())
+    (folder / "token").write_text("s3cret\n")
+    assert at("--token-file", folder / "token", "search", "x").code == 0
+    assert server.calls("Search")[0].metadata["authorization"] == "Bearer s3cret"
+    missing = at("--token-file", folder / "none", "search", "x")
+    assert missing.code == ExitCode.USAGE
+    assert "cannot be read" in missing.err
+
+
+def test_without_a_server_the_exit_code_is_3_and_the_advice_clear(pillion):
+    people = pillion("search", "x")
+    assert people.code == ExitCode.NO_SERVER
+    assert "pillion serve" in people.err
+    assert people.out == ""
+    programs = pillion("search", "x", "--json")
+    assert programs.code == ExitCode.NO_SERVER
+    assert programs.document["error"]["code"] == "UNAVAILABLE"
+
+
+def test_a_refusal_says_what_to_do(at, server):
+    server.script(
+        "Write",
+        failure(
+            "VERSION_MISMATCH",
+            StatusCode.ABORTED,
+            "expected version 3: read it again",
+            metadata={"current_version": "9"},
+        ),
+    )
+    line = ("write", "fact", "user:mira", "age", "30", "--if-version", "3")
+    people, programs = at(*line), at(*line, "--json")
+    assert people.code == programs.code == ExitCode.REFUSED
+    assert "version is now 9" in people.err
+    error = programs.document["error"]
+    assert (error["reason"], error["metadata"]) == ("VERSION_MISMATCH", {"current_version": "9"})
+    assert programs.err == ""
+
+
+def test_field_violations_are_shown(at, server):
+    server.script(
+        "Write",
+        failure(
+            "INVALID_FIELD",
+            StatusCode.INVALID_ARGUMENT,
+            "refused",
+            field_violations={"importance": "0 to 1"},
+        ),
+    )
+    outcome = at("write", "memory", "user:mira", "x", "--importance", "7")
+    assert "importance: 0 to 1" in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        (["search", "x", "--as-of", "2026-06-02T00:00"], "no offset"),
+        (["search", "x", "--as-of", "tuesday"], "ISO 8601"),
+        (["write", "fact", "mira", "age", "30"], "type:id"),
+        (["write", "fact", "user:mira", "age", "x", "--type", "int"], "not of type int"),
+        (["write", "fact", "user:mira", "age", "x", "--type", "bool"], "true or false"),
+        (["write", "fact", "user:mira", "age", "nan", "--type", "float"], "finite"),
+        (["write", "fact", "user:mira", "a", "x", "--if-new", "--if-exists"], "exclude"),
+        (["nonsense"], "No such command"),
+        (["--target", "nowhere", "info"], "not a target"),
+    ],
+)
+def test_a_wrong_command_line_exits_2_and_says_why(at, pillion, line, why):
+    for run, extra in ((at, []), (pillion, ["--json"])):
+        outcome = run(*line, *extra) if run is at else run(*extra, *line)
+        assert outcome.code == ExitCode.USAGE
+        assert why in (outcome.document["error"]["message"] if extra else outcome.err)
+
+
+def test_output_has_no_colours_without_a_terminal(at, server):
+    server.script("Get", pb.GetResponse(record=pb.Record(memory=FACT)))
+    assert "\x1b" not in at("get", FACT.id).out
+
+
+def test_json_is_one_line_of_plain_text(at, server):
+    memory = types_pb2.Memory(id="a", text="Zürich\nline two")
+    server.script("Get", pb.GetResponse(record=pb.Record(memory=memory)))
+    outcome = at("get", "a", "--json")
+    assert outcome.out.count("\n") == 1
+    assert "Zürich" in outcome.out
+    assert json.loads(outcome.out)["text"] == "Zürich\nline two"
