@@ -15,13 +15,15 @@ from typing import TYPE_CHECKING, Final, cast
 
 import uuid_utils.compat
 from pillion_storage.api import StoreSettings
+from pillion_storage.schema import FORMAT_VERSION
 
 from pillion import __version__
 from pillion.config import SettingsError, parse_address
 from pillion.embedders.entry_points import PluginError, installed, load_factory
 from pillion.embedders.errors import EmbedderMisconfigured
 from pillion.embedders.registry import create_embedder
-from pillion.service.assemble import ServiceSettings, assemble
+from pillion.service import ServiceSettings, assemble
+from pillion.summarizers.details import lost_details
 from pillion.transport.identity import LocalAuthenticator, TokenFileError, load_tokens
 from pillion.transport.memory_servicer import ServerFacts
 from pillion.transport.server import Server, ServerSettings
@@ -102,9 +104,10 @@ def start(settings: Settings) -> Running:
             store_kind=settings.store,
             embedder=embedder,
             summarizers=summarizers,
+            lost_details=lost_details,
             clock=clock,
             ids=Uuid7Source(),
-            settings=_service_settings(settings),
+            settings=ServiceSettings(index_from=settings.index_from, format_version=FORMAT_VERSION),
         )
         opened.pop_all()
         opened.callback(use_cases.close)
@@ -130,12 +133,6 @@ def start(settings: Settings) -> Running:
         server.start()
         opened.pop_all()
     return Running(server, use_cases, settings)
-
-
-def _service_settings(settings: Settings) -> ServiceSettings:
-    if settings.index_threshold is None:
-        return ServiceSettings()
-    return ServiceSettings(index_threshold=settings.index_threshold)
 
 
 def _authenticator(settings: Settings) -> Authenticator:

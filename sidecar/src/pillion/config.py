@@ -121,10 +121,10 @@ class Settings(BaseSettings):
         str, Field(description="The embedder, by plug-in name; 'auto' picks; 'none': no embedder.")
     ] = "auto"
     embedder_options: Annotated[dict[str, Any], Field(description="Its options.")] = {}
-    index_threshold: Annotated[
-        int | None,
-        Field(ge=1, description="Vectors of a partition from which on an index is built."),
-    ] = None
+    index_from: Annotated[
+        int,
+        Field(ge=1, description="Vectors of a partition from which an approximate index pays."),
+    ] = 50_000
     log_level: Annotated[LogLevel, Field(description="debug, info, warning or error.")] = (
         LogLevel.INFO
     )

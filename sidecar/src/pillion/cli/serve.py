@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import click
+
 from pillion import __version__
 from pillion.config import (
     ENV_PREFIX,
@@ -38,7 +39,7 @@ _EXIT_FORCED: Final = 1
 # Set in a file or by a variable: a flag for a table of options would need a syntax of its own.
 _WITHOUT_FLAG: Final = frozenset({"store_options", "embedder_options"})
 
-_log = logging.getLogger(__name__)
+_log = logging.getLogger("pillion.serve")
 
 
 def _setting_flags(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -59,7 +60,8 @@ def _setting_flags(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @click.command(
     epilog=f"Every setting is also a variable ({ENV_PREFIX}DIRECTORY=...) and a key of the "
-    f"--config file. Tables: {ENV_PREFIX}STORE_OPTIONS__SIZE_BYTES_MAX=..., [embedder_options] in the file."
+    f"--config file. Tables have no flag: {ENV_PREFIX}STORE_OPTIONS__SIZE_BYTES_MAX=..., "
+    "or [embedder_options] in the file."
 )
 @click.option(
     "--config",
@@ -93,10 +95,11 @@ def serve(file: Path | None, **flags: str | bool | None) -> None:
 
 def _start(settings: Settings) -> Running:
     # Loading gRPC and the embedder takes a while, and `serve --help` needs neither.
+    from pillion_storage.api import StoreError
+
     from pillion.bootstrap import start
     from pillion.domain.errors import PillionError
     from pillion.transport.listener import ListenError
-    from pillion_storage.api import StoreError
 
     try:
         return start(settings)

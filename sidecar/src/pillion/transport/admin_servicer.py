@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pillion_proto.memory.v1 import admin_service_pb2_grpc, schema_service_pb2_grpc
-
 from pillion.transport.convert import answers
 from pillion.transport.unserved import refuse_unserved
 
@@ -17,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @refuse_unserved
-class AdminServicer(admin_service_pb2_grpc.AdminServiceServicer):
+class AdminServicer:
     """Serves operators."""
 
     def __init__(self, use_cases: UseCases) -> None:
@@ -30,5 +28,5 @@ class AdminServicer(admin_service_pb2_grpc.AdminServiceServicer):
 
 
 @refuse_unserved
-class SchemaServicer(schema_service_pb2_grpc.SchemaServiceServicer):
+class SchemaServicer:
     """Serves nothing yet."""

@@ -6,7 +6,7 @@ and none can name a partition that was not authorised: `partition` is what `ente
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pillion.domain.errors import PillionError, Reason
 from pillion.domain.limits import NAME_BYTES_MAX
@@ -89,12 +89,11 @@ def authorise(identity: Identity, method: Method) -> None:
         )
 
 
-def enter_of_request(call: Call, method: Method, request: object) -> None:
+def enter_of_request(call: Call, method: Method, request: Any) -> None:  # noqa: ANN401
     """Let a unary call into the partition that its request names, if requests of it name one."""
-    has_field = getattr(request, "HasField", None)
-    if has_field is None or not hasattr(request, "partition"):
+    if not hasattr(request, "partition"):
         return
-    named: types_pb2.Partition | None = request.partition if has_field("partition") else None
+    named: types_pb2.Partition | None = request.partition if request.HasField("partition") else None
     if named is None and method.whole_server:
         if not call.identity.reaches_everything:
             raise PillionError(

@@ -123,10 +123,10 @@ class _Steps:
         self._name = name
         self._method = method
         self._refuse = refuse
-        self._parse = handler.request_deserializer
-        self._serialise = handler.response_serializer
+        self._parse: Any = handler.request_deserializer
+        self._serialise: Any = handler.response_serializer
         self._request_streaming = handler.request_streaming
-        self._servicer: Callable[[Any, Any], Any] = (
+        self._servicer: Any = (
             handler.unary_unary
             or handler.unary_stream
             or handler.stream_unary
@@ -179,7 +179,7 @@ class _Steps:
         # Raises, so that gRPC ends the call; nothing may come after it.
         context.abort_with_status(rpc_status.to_status(status_of(error)))
 
-    def _from_bytes(self, payload: bytes) -> object:
+    def _from_bytes(self, payload: bytes) -> Any:  # noqa: ANN401
         try:
             return self._parse(payload)
         except DecodeError:

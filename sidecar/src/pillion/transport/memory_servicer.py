@@ -1,6 +1,7 @@
 """MemoryService: each served method converts, asks its use case, and converts back.
 
-What is not served keeps the generated base's method away: `unserved` answers for it.
+The generated base class is left out on purpose: `refuse_unserved` sees to it that every method of
+the contract is here, served or refused.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pillion_proto.memory.v1 import memory_service_pb2 as wire
-from pillion_proto.memory.v1 import memory_service_pb2_grpc
 
 from pillion.domain import limits
 from pillion.domain.errors import PillionError
@@ -37,7 +37,7 @@ class ServerFacts:
 
 
 @refuse_unserved
-class MemoryServicer(memory_service_pb2_grpc.MemoryServiceServicer):
+class MemoryServicer:
     """Serves agents."""
 
     def __init__(self, use_cases: UseCases, facts: ServerFacts, clock: Clock) -> None:

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     )
 
 _DEFAULT_FILTER: Final = Filter()
+_EVERY_INSTANT: Final = Window()
 _DEFAULT_READ: Final = ReadAt()
 _DEFAULT_RANKING: Final = RankingProfile()
 _DEFAULT_PROFILE_NAME: Final = "default"
@@ -92,8 +93,8 @@ def filter_from_wire(request: wire.SearchRequest | wire.ListRequest) -> Filter:
         labels_all=frozenset(asked.labels_all),
         labels_any=frozenset(asked.labels_any),
         labels_none=frozenset(asked.labels_none),
-        created=_window(asked.created, "filter.created"),
-        valid_from=_window(asked.valid_from, "filter.valid_from"),
+        created=_window(asked, "created"),
+        valid_from=_window(asked, "valid_from"),
         importance_min=asked.importance_min,
         confidence_min=asked.confidence_min,
         source_kinds=enums_from_wire(SourceKind, asked.source_kinds, "filter.source_kinds"),
@@ -113,10 +114,13 @@ def _contexts(asked: search_pb2.Filter) -> frozenset[str] | None:
     return None
 
 
-def _window(window: search_pb2.TimeWindow, field: str) -> Window:
+def _window(asked: search_pb2.Filter, name: str) -> Window:
+    if not asked.HasField(name):
+        return _EVERY_INSTANT
+    window: search_pb2.TimeWindow = getattr(asked, name)
     return Window(
-        optional_instant(window, "from", f"{field}.from"),
-        optional_instant(window, "to", f"{field}.to"),
+        optional_instant(window, "from", f"filter.{name}.from"),
+        optional_instant(window, "to", f"filter.{name}.to"),
     )
 
 

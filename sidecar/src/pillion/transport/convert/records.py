@@ -7,7 +7,9 @@ Enums are assigned as they are: the domain's have the contract's numbers, and a 
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Final
+from uuid import UUID
 
 from pillion.domain.memory import FOREVER
 from pillion.domain.scope import Subject
@@ -26,6 +28,16 @@ _US: Final = 1_000_000
 _NANOS_PER_US: Final = 1000
 
 
+@functools.lru_cache(maxsize=16_384)
+def id_text(number: int) -> str:
+    """Return an id, given as its integer, in canonical text.
+
+    Rendering a UUID costs as much as all the numbers of a memory together, and what is searched
+    for comes up again. The key is the integer, since hashing a UUID runs Python code.
+    """
+    return str(UUID(int=number))
+
+
 def fill_record(target: memory_service_pb2.Record, found: Found, partition: Partition) -> None:
     """Write what was found into a record."""
     if found.memory is not None:
@@ -38,27 +50,21 @@ def fill_memory(
     target: types_pb2.Memory, memory: Memory, partition: Partition, vector: bytes = b""
 ) -> None:
     """Write a memory into a message. Open ends and absent values stay absent."""
-    target.id = str(memory.id)
+    target.id = id_text(memory.id.int)
+    target.text = memory.text
+    target.kind = memory.kind  # type: ignore[assignment]
+    target.status = memory.status  # type: ignore[assignment]
+    target.importance = memory.importance
+    target.confidence = memory.confidence
+    target.version = memory.version
     place = target.partition
     place.namespace = partition.namespace
     place.tenant = partition.tenant
-    subject = target.subject
-    subject.type = memory.subject.type
-    subject.id = memory.subject.id
-    target.kind = memory.kind  # type: ignore[assignment]
-    target.text = memory.text
-    target.importance = memory.importance
-    target.confidence = memory.confidence
-    target.status = memory.status  # type: ignore[assignment]
-    target.version = memory.version
+    subject, to = memory.subject, target.subject
+    to.type = subject.type
+    to.id = subject.id
     _fill_source(target.source, memory.source)
-    put_instant(target.valid_from, memory.valid_from)
-    put_instant(target.created_at, memory.created_at)
-    # A version is recorded when the record changes, so the two instants are one.
-    seconds, rest = divmod(memory.updated_at, _US)
-    for stamp in (target.updated_at, target.recorded_at):
-        stamp.seconds = seconds
-        stamp.nanos = rest * _NANOS_PER_US
+    _fill_instants(target, memory)
     if memory.attribute:
         target.attribute = memory.attribute
         target.fact_version = memory.fact_version
@@ -76,18 +82,32 @@ def fill_memory(
         target.vector_pending = True
     if memory.pinned:
         target.pinned = True
-    _fill_ends(target, memory)
     _fill_rare(target, memory)
 
 
-def _fill_ends(target: types_pb2.Memory, memory: Memory) -> None:
-    """Write the instants that most memories do not have."""
+def _fill_instants(target: types_pb2.Memory, memory: Memory) -> None:
+    put_instant(target.valid_from, memory.valid_from)
+    # A version is recorded when the record changes, so two of these are always one instant, and
+    # in a memory that was never changed all three are.
+    seconds, rest = divmod(memory.updated_at, _US)
+    nanos = rest * _NANOS_PER_US
+    stamp = target.updated_at
+    stamp.seconds = seconds
+    stamp.nanos = nanos
+    stamp = target.recorded_at
+    stamp.seconds = seconds
+    stamp.nanos = nanos
+    stamp = target.created_at
+    if memory.created_at != memory.updated_at:
+        put_instant(stamp, memory.created_at)
+    else:
+        stamp.seconds = seconds
+        stamp.nanos = nanos
     if memory.valid_to != FOREVER:
         put_instant(target.valid_to, memory.valid_to)
     # The wire has one end of recall: the caller's own, or the Forget that came before it.
-    expires_at = min(memory.expires_at, memory.expired_at)
-    if expires_at != FOREVER:
-        put_instant(target.expires_at, expires_at)
+    if memory.expires_at != FOREVER or memory.expired_at != FOREVER:
+        put_instant(target.expires_at, min(memory.expires_at, memory.expired_at))
     if memory.retracted_at != FOREVER:
         put_instant(target.retracted_at, memory.retracted_at)
     if memory.closed_at != FOREVER:
@@ -121,7 +141,7 @@ def _fill_rare(target: types_pb2.Memory, memory: Memory) -> None:
 def _fill_source(target: types_pb2.Source, source: Source) -> None:
     target.kind = source.kind  # type: ignore[assignment]
     if source.episode_id is not None:
-        target.episode_id = str(source.episode_id)
+        target.episode_id = id_text(source.episode_id.int)
     if source.quote:
         target.quote = source.quote
     if source.author:
