@@ -61,6 +61,9 @@ def _check_address(text: str) -> str:
     return text
 
 
+_Address = Annotated[str, AfterValidator(_check_address)]
+
+
 class StoreOptions(BaseModel):
     """Options of the store."""
 
@@ -90,8 +93,7 @@ class Settings(BaseSettings):
         Path | None, Field(description="The Unix socket. Default: DIRECTORY/pillion.sock.")
     ] = None
     tcp: Annotated[
-        str | None,
-        AfterValidator(_check_address),
+        _Address | None,
         Field(description="Also listen on this loopback HOST:PORT; port 0 picks a free one."),
     ] = None
     token_file: Annotated[
