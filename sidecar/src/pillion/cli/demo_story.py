@@ -83,6 +83,7 @@ class Story:
         self._client = client
         self._episodes: dict[str, str] = {}
         self._rows: dict[str, str] = {}
+        self._versions: dict[str, int] = {}
 
     def play(self) -> Iterator[Step]:
         """Yield each step as it is done."""
@@ -114,6 +115,7 @@ class Story:
             valid_from=statement.valid_from,
         ).only
         self._rows[statement.name] = put.id
+        self._versions[statement.name] = put.fact_version
         expected = {"e1": "created", "e2": "superseded", "e0": "inserted"}[statement.name]
         late = ", arriving late" if statement is E0 else ""
         return Step(
@@ -163,9 +165,8 @@ class Story:
         )
 
     def _write_with_a_stale_version(self) -> Step:
-        """Write as a tool would that read the fact before somebody else changed it."""
-        current = self._fact().fact_version
-        stale = current - 1
+        """Write as a tool would that read the fact before e0 arrived."""
+        current, stale = self._fact().fact_version, self._versions["e2"]
         try:
             self._client.put_fact(
                 MIRA,
@@ -180,7 +181,7 @@ class Story:
             said, result = None, "accepted"
         return Step(
             "stale_write",
-            f"A tool writes another date, having read version {stale}",
+            f"A tool that read version {stale}, before e0 arrived, now writes another date",
             result,
             {
                 "refused with the current version": said == current,

@@ -163,7 +163,8 @@ def derived_id(line: MemoryLine | FactLine | EpisodeLine, partition: Partition) 
     """Return the id of a line: its own, or one made of what it says, in its partition.
 
     An episode with an external_ref is known by that and its subject, whatever else it says; any
-    other line by everything it says. So a line that repeats another is the same record.
+    other line by everything it says but its vector, which follows from the text. So a line that
+    repeats another is the same record.
     """
     if line.id is not None:
         return line.id
@@ -171,7 +172,9 @@ def derived_id(line: MemoryLine | FactLine | EpisodeLine, partition: Partition) 
     if isinstance(line, EpisodeLine) and line.external_ref is not None:
         content: object = [subject, line.context, line.external_ref]
     else:
-        said = line.model_dump(mode="json", exclude_defaults=True, exclude={"subject", "id"})
+        said = line.model_dump(
+            mode="json", exclude_defaults=True, exclude={"subject", "id", "vector"}
+        )
         content = [subject, said]
     name = json.dumps(
         [partition.namespace, partition.tenant, line.type, content],

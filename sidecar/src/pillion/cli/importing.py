@@ -75,7 +75,7 @@ class Import:
 
     def run(self, client: Client, embedding: str) -> None:
         """Import everything, counting as batches are acknowledged."""
-        acks = client.import_(self._items(), embedding=embedding, partition=self._partition)
+        acks = client.import_(self._items(), embedding=embedding)
         with contextlib.closing(acks):
             for ack in acks:
                 self._acknowledge(ack)
@@ -137,6 +137,7 @@ def import_(
     twice.
     """
     output = session.output
+    # Where no partition is named the server knows which; for the ids any fixed name will do.
     partition = Partition(session.namespace or "default", session.tenant or "default")
     with contextlib.ExitStack() as stack:
         sink = stack.enter_context(rejects.open("w", encoding="utf-8")) if rejects else None
