@@ -39,6 +39,15 @@ if TYPE_CHECKING:
 
 PLAIN: Final = b"\x01"
 Fields = dict[int, Any]
+# What reading a body of the wrong shape may raise; UUID asserts that it is given bytes.
+_MISSHAPEN: Final = (
+    KeyError,
+    ValueError,
+    TypeError,
+    IndexError,
+    AttributeError,
+    AssertionError,
+)
 
 
 def pack(body: object) -> bytes:
@@ -56,7 +65,7 @@ def unpack(data: bytes) -> Any:  # noqa: ANN401  (the caller knows the shape of 
         raise Corrupt("record envelope", f"unknown envelope byte {data[:1].hex() or 'none'}")
     try:
         return msgpack.unpackb(memoryview(data)[1:], strict_map_key=False)
-    except (ValueError, msgpack.UnpackException) as error:
+    except (ValueError, TypeError, msgpack.UnpackException) as error:
         raise Corrupt("record body", type(error).__name__) from error
 
 
@@ -193,11 +202,14 @@ def decode_memory(memory_id: UUID, data: bytes, version: int) -> Memory:
         if recurrence is not None:
             required["recurrence"] = Recurrence(recurrence[0], _ids_of(recurrence[1]))
         return Memory(**required)
-    except (KeyError, ValueError, TypeError, IndexError) as error:
+    except _MISSHAPEN as error:
         raise Corrupt(f"memory {memory_id}", type(error).__name__) from error
 
 
 # --- episodes ----------------------------------------------------------------------------------
+
+
+_MEDIA_TYPE: Final = 7
 
 
 def encode_episode(episode: Episode) -> bytes:
@@ -211,7 +223,7 @@ def encode_episode(episode: Episode) -> bytes:
     }
     optional: Fields = {
         6: episode.context,
-        7: episode.media_type if episode.media_type != "text/plain" else "",
+        _MEDIA_TYPE: episode.media_type if episode.media_type != "text/plain" else None,
         8: episode.author,
         9: episode.session_id,
         10: episode.external_ref,
@@ -221,8 +233,15 @@ def encode_episode(episode: Episode) -> bytes:
         14: episode.expired_at if episode.expired_at != FOREVER else None,
         15: episode.memory_id.bytes if episode.memory_id is not None else None,
     }
-    # An instant may be 0; only what is empty or absent is left out.
-    fields.update({k: v for k, v in optional.items() if v is not None and v not in ("", [])})
+    # An instant may be 0; only what is empty or absent is left out. An empty media type is not
+    # the default one.
+    fields.update(
+        {
+            k: v
+            for k, v in optional.items()
+            if v is not None and (k == _MEDIA_TYPE or v not in ("", []))
+        }
+    )
     return pack(fields)
 
 
@@ -253,24 +272,28 @@ def decode_episode(episode_id: UUID, data: bytes, version: int) -> Episode:
             memory_id=_uuid_or_none(fields.get(15)),
             version=version,
         )
-    except (KeyError, ValueError, TypeError, IndexError) as error:
+    except _MISSHAPEN as error:
         raise Corrupt(f"episode {episode_id}", type(error).__name__) from error
 
 
 # --- timeline entries --------------------------------------------------------------------------
 
 
+_ROW: Final = 1
+_EVIDENCE: Final = 2
+
+
 def encode_row(entry: Entry) -> bytes:
     """Return a ROW entry as stored; its instant is in the key."""
     end = entry.valid_to if entry.valid_to != FOREVER else None
-    return pack([1, entry.memory_id.bytes, entry.fingerprint, int(entry.source_kind), end])
+    return pack([_ROW, entry.memory_id.bytes, entry.fingerprint, int(entry.source_kind), end])
 
 
 def encode_evidence(entry: Entry, statement: Memory) -> bytes:
     """Return an EVIDENCE entry as stored, with all that it needs to become a row one day."""
     return pack(
         [
-            2,
+            _EVIDENCE,
             entry.memory_id.bytes,
             entry.fingerprint,
             int(entry.source_kind),
@@ -288,7 +311,7 @@ def decode_entry(valid_from: int, data: bytes) -> Entry:
     body = unpack(data)
     try:
         shape, memory_id, fingerprint, source_kind, rest = body[:5]
-        is_row = shape == 1
+        is_row = {_ROW: True, _EVIDENCE: False}[shape]
         return Entry(
             valid_from,
             UUID(bytes=memory_id),
@@ -297,7 +320,7 @@ def decode_entry(valid_from: int, data: bytes) -> Entry:
             is_row,
             rest if is_row and rest is not None else FOREVER,
         )
-    except (ValueError, TypeError, IndexError) as error:
+    except _MISSHAPEN as error:
         raise Corrupt("timeline entry", type(error).__name__) from error
 
 
@@ -306,7 +329,7 @@ def decode_evidence_statement(memory_id: UUID, data: bytes) -> Memory:
     body = unpack(data)
     try:
         return decode_memory(memory_id, body[4], 0)
-    except (TypeError, IndexError) as error:
+    except _MISSHAPEN as error:
         raise Corrupt("timeline evidence", type(error).__name__) from error
 
 
@@ -335,5 +358,5 @@ def decode_embedder(data: bytes) -> EmbedderIdentity:
     fields: Fields = unpack(data)
     try:
         return EmbedderIdentity(fields[1], fields[2], fields[3], fields[4], fields.get(5, 0.0))
-    except (KeyError, TypeError) as error:
+    except _MISSHAPEN as error:
         raise Corrupt("embedder identity", type(error).__name__) from error

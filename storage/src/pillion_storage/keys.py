@@ -8,7 +8,8 @@ partition's secret. A key is one family byte and fixed-width parts, so ranges ar
     c       created(8) memory id(16)                empty: memories by creation
     d       source id(16) derived id(16)            empty: what came from a source
     e       episode id(16)                          an episode
-    f       fact(16) memory id(16)                  empty: every row a key ever had
+    f       fact(16) memory id(16)                  empty: every row a key ever had, and every
+                                                    named statement that became no row
     h       fact(16)                                the head of a timeline
     k       recorded(8) episode id(16)              empty: episodes by capture
     m       memory id(16)                           a memory
@@ -16,6 +17,7 @@ partition's secret. A key is one family byte and fixed-width parts, so ranges ar
     s       subject(16) type(1) time(8) id(16)      empty: memories and episodes of a subject
     t       fact(16) valid from(8)                  one entry of a timeline
     v       memory id(16)                           a vector
+    x       memory id(16)                           a text whose vector cannot be made
 
 Instants are 8 bytes, big endian, with the sign bit flipped, so that byte order is time order.
 """

@@ -65,12 +65,12 @@ class Filter:
         """
         return (
             (self.include_retracted or memory.on_timeline)
-            and (not self.valid_only or memory.valid_at(as_of))
+            and (not self.valid_only or memory.valid_from <= as_of < memory.valid_to)
             and (self.include_expired or memory.recallable_at(now))
             and (not self.subjects or memory.subject in self.subjects)
-            and (self.contexts is None or memory.context in self.contexts)
+            and (not self.contexts or memory.context in self.contexts)
             and (not self.kinds or memory.kind in self.kinds)
-            and memory.status in self.statuses
+            and (not self.statuses or memory.status in self.statuses)
             and (not self.attributes or memory.attribute in self.attributes)
             and self._admits_labels(memory)
             and self.created.holds(memory.created_at)

@@ -68,12 +68,15 @@ class Surroundings:
         at: The entry that begins at the very instant, if any: a row, or evidence that is awake.
         next_evidence: The first evidence after the instant that supports ``holding``, if any.
         next_row: The first row that begins after the instant, if any.
+        hidden: Whether ``holding`` is out of recall (forgotten, or past its expiry), so that it
+            cannot stand for a statement that is made anew.
     """
 
     holding: Entry | None = None
     at: Entry | None = None
     next_evidence: Entry | None = None
     next_row: Entry | None = None
+    hidden: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +135,8 @@ def plan_put(around: Surroundings, statement: Statement) -> PutPlan:
     if statement.valid_to is not None and statement.valid_to <= statement.valid_from:
         raise PillionError.of_field("valid_to", "must come after valid_from", Reason.INTERVAL_EMPTY)
     holding = around.holding
-    if holding is not None and _agrees(holding, statement):
+    stands = not around.hidden or around.at is not None
+    if holding is not None and stands and _agrees(holding, statement):
         return PutPlan(
             Outcome.EVIDENCE, supports=holding.memory_id, mark_evidence=around.at is None
         )
@@ -167,7 +171,7 @@ def _plan_in_gap(around: Surroundings, statement: Statement) -> PutPlan:
 def _plan_cut(around: Surroundings, holding: Entry, statement: Statement) -> PutPlan:
     """Plan a statement that begins inside a row: it takes the row's interval from there on."""
     explicit = _explicit_end(around, statement)
-    evidence = around.next_evidence
+    evidence = _contrary_evidence(around, statement)
     promote: Entry | None = None
     resume_from: int | None = None
     if evidence is not None and (explicit is None or evidence.valid_from == explicit):
@@ -198,12 +202,20 @@ def _plan_cut(around: Surroundings, holding: Entry, statement: Statement) -> Put
     )
 
 
+def _contrary_evidence(around: Surroundings, statement: Statement) -> Entry | None:
+    """Return the next evidence for the holding row, unless it says what the statement says."""
+    evidence = around.next_evidence
+    if evidence is None or evidence.fingerprint == statement.fingerprint:
+        return None
+    return evidence
+
+
 def _explicit_end(around: Surroundings, statement: Statement) -> int | None:
     """Return the end that the statement names, once nothing that is there contradicts it."""
     end = statement.valid_to
     if end is None:
         return None
-    for entry in (around.next_evidence, around.next_row):
+    for entry in (_contrary_evidence(around, statement), around.next_row):
         if entry is not None and entry.valid_from < end:
             raise PillionError(
                 Reason.FACT_CONFLICT,

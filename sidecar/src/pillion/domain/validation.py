@@ -26,6 +26,7 @@ from pillion.domain.values import Value, ValueKind, canonical_json
 
 if TYPE_CHECKING:
     from collections.abc import Collection
+    from uuid import UUID
 
     from pillion.domain.commands import WriteCommand
     from pillion.domain.memory import Source
@@ -162,23 +163,28 @@ def checked_value(field: str, value: Value) -> Value:
         case ValueKind.JSON if isinstance(data, str):
             check_text(field, data, limits.VALUE_BYTES_MAX, required=True)
             try:
-                return Value(ValueKind.JSON, canonical_json(data))
+                canonical = canonical_json(data)
             except ValueError as error:
                 raise PillionError.of_field(field, f"is not JSON: {_calm(error)}") from None
+            # Escapes may hide a lone surrogate, and 1e15 is written out: look again.
+            check_text(field, canonical, limits.VALUE_BYTES_MAX)
+            return Value(ValueKind.JSON, canonical)
         case ValueKind.DOUBLE if isinstance(data, float):
             if not math.isfinite(data):
                 raise PillionError.of_field(field, "must be a finite number", Reason.NOT_FINITE)
             if data == 0.0:
                 return Value(ValueKind.DOUBLE, 0.0)  # -0.0 and 0.0 are one value
-        case ValueKind.INSTANT if isinstance(data, int):
+        case ValueKind.BOOLEAN if isinstance(data, bool):
+            pass
+        case ValueKind.INSTANT if isinstance(data, int) and not isinstance(data, bool):
             check_instant(field, data)
-        case ValueKind.INTEGER if isinstance(data, int):
+        case ValueKind.INTEGER if isinstance(data, int) and not isinstance(data, bool):
             if not -_INT64_MAX - 1 <= data <= _INT64_MAX:
                 raise PillionError.of_field(field, "does not fit 64 bits")
         case ValueKind.SUBJECT if not isinstance(data, str | int | float):
             check_subject(field, data)
         case _:
-            pass
+            raise PillionError.of_field(field, f"is not of the kind {value.kind.name}")
     return value
 
 
@@ -205,8 +211,22 @@ _GUARDING: Final = _ANY - {PreconditionKind.UNCONDITIONAL}
 _NEW: Final = frozenset({PreconditionKind.MUST_NOT_EXIST})
 
 
+def check_id(field: str, record_id: UUID | None) -> None:
+    """Refuse the id of all zeros, which the ranker reserves; None is fine."""
+    if record_id is not None and not record_id.int:
+        raise PillionError.of_field(field, "must not be all zeros")
+
+
+def check_pii_labels(field: str, labels: Collection[str]) -> None:
+    """Refuse too many, too long or empty labels of personal data."""
+    check_count(field, len(labels), limits.PII_LABELS_MAX)
+    for label in labels:
+        check_text(field, label, limits.PII_LABEL_BYTES_MAX, required=True)
+
+
 def check_memory_draft(field: str, draft: MemoryDraft) -> None:
     """Refuse a malformed memory, whatever it is used for."""
+    check_id(f"{field}.id", draft.id)
     check_subject(f"{field}.subject", draft.subject)
     check_text(f"{field}.context", draft.context, limits.CONTEXT_BYTES_MAX)
     check_text(f"{field}.text", draft.text, limits.TEXT_BYTES_MAX)
@@ -214,9 +234,7 @@ def check_memory_draft(field: str, draft: MemoryDraft) -> None:
     check_share(f"{field}.importance", draft.importance)
     check_share(f"{field}.confidence", draft.confidence)
     check_labels(f"{field}.labels", draft.labels)
-    check_count(f"{field}.pii_labels", len(draft.pii_labels), limits.PII_LABELS_MAX)
-    for label in draft.pii_labels:
-        check_text(f"{field}.pii_labels", label, limits.PII_LABEL_BYTES_MAX, required=True)
+    check_pii_labels(f"{field}.pii_labels", draft.pii_labels)
     check_source(f"{field}.source", draft.source)
     check_count(f"{field}.derived_from", len(draft.derived_from), limits.DERIVED_FROM_MAX)
     check_text(f"{field}.retention_class", draft.retention_class, limits.NAME_BYTES_MAX)
@@ -259,6 +277,7 @@ def _check_add_memory(mutation: AddMemory) -> None:
 
 def _check_capture_episode(mutation: CaptureEpisode) -> None:
     field = "capture_episode.episode"
+    check_id(f"{field}.id", mutation.id)
     check_subject(f"{field}.subject", mutation.subject)
     if not mutation.content.strip():
         raise PillionError.of_field(f"{field}.content", "must not be empty")
@@ -297,7 +316,7 @@ def _check_patch_memory(mutation: PatchMemory) -> None:
     check_share(f"{field}.importance", patch.importance)
     check_share(f"{field}.confidence", patch.confidence)
     check_labels(f"{field}.labels", patch.labels)
-    check_count(f"{field}.pii_labels", len(patch.pii_labels), limits.PII_LABELS_MAX)
+    check_pii_labels(f"{field}.pii_labels", patch.pii_labels)
     check_instant(f"{field}.expires_at", patch.expires_at)
     check_text(f"{field}.retention_class", patch.retention_class, limits.NAME_BYTES_MAX)
     check_text(f"{field}.session_id", patch.session_id, limits.NAME_BYTES_MAX)
@@ -383,6 +402,13 @@ def check_filter(filter_: Filter) -> None:
             check_text("filter.contexts", context, limits.CONTEXT_BYTES_MAX)
     for name in ("attributes", "episode_ids", "session_ids"):
         check_count(f"filter.{name}", len(getattr(filter_, name)), limits.FILTER_SUBJECTS_MAX)
+    for name in ("attributes", "session_ids"):
+        for one in getattr(filter_, name):
+            check_text(f"filter.{name}", one, limits.NAME_BYTES_MAX)
+    for name in ("created", "valid_from"):
+        window = getattr(filter_, name)
+        check_instant(f"filter.{name}.start", window.start)
+        check_instant(f"filter.{name}.end", window.end)
     for name in ("labels_all", "labels_any", "labels_none"):
         check_labels(f"filter.{name}", getattr(filter_, name))
     check_share("filter.importance_min", filter_.importance_min)
@@ -395,8 +421,9 @@ def check_ranking(ranking: RankingProfile) -> None:
     names = ("relevance_weight", "recency_weight", "importance_weight")
     for name, weight in zip(names, weights, strict=True):
         check_share(f"ranking.{name}", weight)
-    if sum(weights) <= 0.0:
+    if sum(weights) < limits.WEIGHTS_SUM_MIN:
         raise PillionError.of_field("ranking", "at least one weight must be above 0")
+    check_share("ranking.consolidated_factor", ranking.consolidated_factor)
     for half_life in ranking.half_lives.values():
         if half_life is not None and not (
             limits.HALF_LIFE_MIN_US <= half_life <= limits.HALF_LIFE_MAX_US

@@ -41,7 +41,7 @@ class Value:
     @property
     def fingerprint(self) -> bytes:
         """16 bytes that are equal exactly when two values are the same."""
-        data = f"{self.data.type}\0{self.data.id}" if isinstance(self.data, Subject) else self.data
+        data = (self.data.type, self.data.id) if isinstance(self.data, Subject) else self.data
         return hashlib.blake2b(f"{self.kind}\0{data!r}".encode(), digest_size=16).digest()
 
     def render(self) -> str:

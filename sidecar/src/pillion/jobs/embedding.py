@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from pillion_storage import codec
-from pillion_storage.api import Batch, Committed, StoreClosed, StoreError
+from pillion_storage.api import Batch, Committed, StoreClosed
 from pillion_storage.keys import EMBEDDER_KEY, id_of, memory_key, prefix_end, vector_key
 
-from pillion.embedders.errors import EmbedderError, EmbedderInputRejected
+from pillion.embedders.errors import EmbedderInputRejected
 from pillion.service.vectors import PENDING
 
 if TYPE_CHECKING:
@@ -64,17 +64,21 @@ class EmbeddingJob:
         backoff = BACKOFF_FIRST_SECONDS
         while not self._stopping.is_set():
             partitions = self._pending.wait(IDLE_SECONDS)
-            try:
-                for partition in partitions:
-                    if self._stopping.is_set():
-                        return
+            failed: Exception | None = None
+            for partition in partitions:
+                if self._stopping.is_set():
+                    return
+                try:
                     self.make_some(partition)
+                except StoreClosed:
+                    return
+                except Exception as error:  # noqa: BLE001  (the job outlives whatever goes wrong)
+                    failed = error  # one partition's trouble must not hold up the others
+            if failed is None:
                 backoff = BACKOFF_FIRST_SECONDS
-            except StoreClosed:
-                return
-            except (EmbedderError, StoreError) as error:
+            else:
                 _log.warning(
-                    "vectors are late: %s; trying again in %.1f s", type(error).__name__, backoff
+                    "vectors are late: %s; trying again in %.1f s", type(failed).__name__, backoff
                 )
                 self._stopping.wait(backoff)
                 backoff = min(2 * backoff, BACKOFF_MAX_SECONDS)
@@ -111,8 +115,9 @@ class EmbeddingJob:
             for (one, _), vector in zip(texts, vectors, strict=True)
             if vector is not None
         }
+        again = [REFUSED + key[1:] for key in puts]  # refused before, with another text
         puts.update({REFUSED + texts[index][0].bytes: b"" for index in refused})
-        batch = Batch(puts=puts, deletes=[row.key for row in page.rows], expect=expect)
+        batch = Batch(puts=puts, deletes=[row.key for row in page.rows] + again, expect=expect)
         if isinstance(self._store.commit(partition, batch), Committed):
             self._pending.add(partition, -len(ids))
             return len(ids)

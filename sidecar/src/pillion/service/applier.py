@@ -6,7 +6,7 @@ Everything here is deterministic given the draft, the time, the ids and the vect
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from pillion.domain.errors import PillionError, Reason
 from pillion.domain.memory import (
@@ -18,7 +18,6 @@ from pillion.domain.memory import (
     Memory,
     MemoryKind,
     MemoryStatus,
-    Recurrence,
     Source,
     SourceKind,
 )
@@ -39,7 +38,7 @@ from pillion.domain.scope import FactKey
 from pillion.domain.validation import checked_value
 from pillion.service.preconditions import require, require_fact
 from pillion.service.records import Records, not_found
-from pillion.service.timelines import Timelines
+from pillion.service.timelines import Timelines, grown
 from pillion.service.vectors import VectorWriter
 
 if TYPE_CHECKING:
@@ -97,8 +96,18 @@ class Applier:
         self.records = Records(draft, keys, VectorWriter(draft, server_space, made))
         self.timelines = Timelines(draft, keys, self.records, now)
 
-    def apply(self, mutation: Mutation) -> MutationResult:  # noqa: PLR0911  (one a kind)
+    def apply(self, mutation: Mutation) -> MutationResult:
         """Carry out one mutation, or raise PillionError leaving the draft to be rolled back."""
+        try:
+            return self._apply(mutation)
+        except PillionError as error:
+            # What is common to several kinds names a field of a memory: say where that stands.
+            below = _MEMORY_FIELDS.get(type(mutation))
+            if below is not None and error.violations:
+                raise error.within(below) from None
+            raise
+
+    def _apply(self, mutation: Mutation) -> MutationResult:  # noqa: PLR0911  (one a kind)
         match mutation:
             case PutFact():
                 return self._put_fact(mutation)
@@ -142,6 +151,8 @@ class Applier:
             stated.source.episode_id
         ):
             raise not_found("episode", stated.source.episode_id)
+        for source_id in stated.derived_from:
+            self.records.memory(source_id)
         return Memory(
             id=stated.id if stated.id is not None else self._new_id(),
             subject=stated.subject,
@@ -170,25 +181,29 @@ class Applier:
 
     def _put_fact(self, mutation: PutFact) -> MutationResult:
         memory = self._memory_from(mutation.fact)
-        require_fact(mutation.precondition, self._draft, self._keys, memory.fact_key)
         self._refuse_taken(memory.id)
+        if mutation.fact.id is not None:
+            self._refuse_heard(memory)
+        require_fact(mutation.precondition, self._draft, self._keys, memory.fact_key)
         if memory.status is MemoryStatus.CANDIDATE:
             # A guess is kept beside the timeline; it joins it when somebody confirms it.
             self.records.create(memory, mutation.fact.vector)
             return MutationResult(memory.id, Outcome.CREATED, valid_to=memory.valid_to)
-        return self.timelines.put(
+        result = self.timelines.put(
             memory,
             mutation.conflict_policy,
             mutation.fact.valid_to,
             self._new_id,
             vector=mutation.fact.vector,
         )
+        if mutation.fact.id is not None and result.id != memory.id:
+            # No memory has this id, yet the statement was heard: a repeat must not count again.
+            self._draft.put(self._keys.row(memory.fact_key, memory.id))
+        return result
 
     def _add_memory(self, mutation: AddMemory) -> MutationResult:
         memory = self._memory_from(mutation.memory)
         self._refuse_taken(memory.id)
-        for source_id in memory.derived_from:
-            self.records.memory(source_id)
         self.records.create(memory, mutation.memory.vector)
         return MutationResult(memory.id, Outcome.CREATED, valid_to=memory.valid_to)
 
@@ -234,6 +249,14 @@ class Applier:
                 metadata={"id": str(memory_id)},
             )
 
+    def _refuse_heard(self, memory: Memory) -> None:
+        if self._draft.get(self._keys.row(memory.fact_key, memory.id)) is not None:
+            raise PillionError(
+                Reason.ALREADY_EXISTS,
+                f"the statement {memory.id} was taken as evidence before",
+                metadata={"id": str(memory.id)},
+            )
+
     # --- changing --------------------------------------------------------------------------
 
     def _patch_memory(self, mutation: PatchMemory) -> MutationResult:
@@ -252,7 +275,8 @@ class Applier:
         if vector or new.text != old.text:
             self.records.set_vector(new, vector)
         elif new == old:
-            return MutationResult(old.id, Outcome.UNCHANGED, version=old.version)
+            version = self.records.written_version(old.id)
+            return MutationResult(old.id, Outcome.UNCHANGED, version, valid_to=old.valid_to)
         self.records.update(replace(new, updated_at=self._now))
         return MutationResult(old.id, Outcome.UPDATED, valid_to=new.valid_to)
 
@@ -264,15 +288,11 @@ class Applier:
             raise not_found("episode", episode)
         if not old.on_timeline:
             raise PillionError(Reason.ALREADY_ENDED, "the memory was already taken back")
-        known = old.recurrence.episode_ids
         confirmed = replace(
             old,
             status=MemoryStatus.CONFIRMED,
             confidence=1.0,
-            recurrence=Recurrence(
-                old.recurrence.count + 1,
-                known if episode is None or episode in known else (*known, episode),
-            ),
+            recurrence=grown(old, episode),
             updated_at=self._now,
         )
         if not old.is_fact or old.status is not MemoryStatus.CANDIDATE:
@@ -280,7 +300,12 @@ class Applier:
             return MutationResult(old.id, Outcome.UPDATED, valid_to=old.valid_to)
         end = None if old.valid_to == FOREVER else old.valid_to
         result = self.timelines.put(
-            confirmed, ConflictPolicy.PREFER_SOURCE, end, self._new_id, stored=True
+            confirmed,
+            ConflictPolicy.PREFER_SOURCE,
+            end,
+            self._new_id,
+            stored=True,
+            said_by=mutation.source.kind,
         )
         if result.id != old.id:  # the timeline already said so: the candidate has served
             self.records.update(
@@ -326,8 +351,8 @@ class Applier:
             raise PillionError.of_field(
                 "close_open_item.memory_id", f"is {item.kind.name}, not an OPEN_ITEM"
             )
-        if item.closed_at != FOREVER:
-            raise PillionError(Reason.ALREADY_ENDED, "the item is closed already")
+        if item.closed_at != FOREVER or not item.on_timeline:
+            raise PillionError(Reason.ALREADY_ENDED, "the item is closed or taken back already")
         closed_at = _or(mutation.closed_at, self._now)
         if closed_at <= item.valid_from:
             raise PillionError.of_field(
@@ -337,12 +362,19 @@ class Applier:
             item,
             closed_at=closed_at,
             valid_to=min(item.valid_to, closed_at),
-            end_reason=EndReason.STATED,
+            end_reason=EndReason.STATED if closed_at < item.valid_to else item.end_reason,
             updated_at=self._now,
         )
         self.records.update(closed)
         return MutationResult(item.id, Outcome.UPDATED, valid_to=closed.valid_to)
 
+
+_MEMORY_FIELDS: Final[dict[type, str]] = {
+    PutFact: "put_fact.fact",
+    AddMemory: "add_memory.memory",
+    CaptureEpisode: "capture_episode",
+    PatchMemory: "patch_memory.patch",
+}
 
 _PATCH_DEFAULTS = {
     "importance": IMPORTANCE_DEFAULT,

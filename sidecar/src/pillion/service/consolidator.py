@@ -106,6 +106,8 @@ class Consolidator:
                 memo = _memo(command.body_digest, report)
                 outcome = self._store.commit(partition, Batch(token=Token(token, memo)))
                 if isinstance(outcome, Committed):
+                    if outcome.replayed:  # the same request was at work while this one waited
+                        return self._replayed(partition, outcome, command.body_digest)
                     report = replace(report, revision=outcome.revision)
         return report
 

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 from pillion_storage.api import Batch
 
+from pillion.domain.errors import PillionError, Reason
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 
 # Rows that one step of a lazy scan reads: timelines are mostly short.
 SCAN_STEP = 16
+# What a commit's token and memo take beside its records, at most.
+TOKEN_ROOM_BYTES = 66_000
 
 
 class Draft:
@@ -60,7 +64,18 @@ class Draft:
         return key in self._changed
 
     def put(self, key: bytes, value: bytes = b"") -> None:
-        """Write a record."""
+        """Write a record.
+
+        Raises:
+            PillionError: LIMIT_EXCEEDED when the record as a whole is larger than the store takes.
+        """
+        size_max = self._store.features.value_bytes_max
+        if len(value) > size_max:
+            raise PillionError(
+                Reason.LIMIT_EXCEEDED,
+                f"the record has {len(value)} bytes with all its fields; at most {size_max} fit: "
+                "shorten its texts or lists",
+            )
         self._note(key)
         self._changed[key] = value
 
@@ -135,8 +150,29 @@ class Draft:
         """Whether nothing is to be written."""
         return not self._changed
 
+    @property
+    def outgrown(self) -> bool:
+        """Whether it is more than the store takes in one commit."""
+        bounds = self._store.features
+        size = sum(len(key) + len(value or b"") for key, value in self._changed.items())
+        size += sum(len(key) for key in self._read)
+        return (
+            size + TOKEN_ROOM_BYTES > bounds.batch_bytes_max
+            or len(self._changed) > bounds.batch_ops_max
+            or len(self._read) > bounds.batch_ops_max
+        )
+
     def batch(self, token: Token | None) -> Batch:
-        """Return what the store is to commit, if every record read is still as it was."""
+        """Return what the store is to commit, if every record read is still as it was.
+
+        Raises:
+            PillionError: LIMIT_EXCEEDED when it is more than one commit takes.
+        """
+        if self.outgrown:
+            raise PillionError(
+                Reason.LIMIT_EXCEEDED,
+                "this is more than one commit takes: spread it over several requests",
+            )
         return Batch(
             puts={key: value for key, value in self._changed.items() if value is not None},
             deletes=[key for key, value in self._changed.items() if value is None],

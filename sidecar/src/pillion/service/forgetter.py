@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from pillion.ports import Clock, Deadline
     from pillion.service.applier import Applier
     from pillion.service.partitions import KeySpaces
+    from pillion.service.records import Records
     from pillion.service.writer import Writer
 
 # One commit of a large forget: small, so that writers in between wait milliseconds.
@@ -86,9 +87,9 @@ class Forgetter:
                 return _replayed(earlier, command.body_digest)
         tally = _Tally()
         revision = self._store.head(partition).revision
-        for ids in self._steps(partition, command):
+        for kind, ids in self._steps(partition, command):
             deadline.check()
-            revision = self._step(partition, command, ids, tally)
+            revision = self._step(partition, command, kind, ids, tally)
         if token and not command.dry_run:
             memo = codec.pack(
                 [
@@ -112,31 +113,39 @@ class Forgetter:
             revision=revision,
         )
 
-    def _steps(self, partition: Partition, command: ForgetCommand) -> Iterator[Sequence[UUID]]:
-        """Yield the ids that one commit each is about."""
+    def _steps(
+        self, partition: Partition, command: ForgetCommand
+    ) -> Iterator[tuple[SubjectRecord | None, Sequence[UUID]]]:
+        """Yield the ids that one commit each is about, and of what they are; None: of either."""
         if command.ids:
-            yield tuple(dict.fromkeys(command.ids))
+            yield None, tuple(dict.fromkeys(command.ids))
             return
         keys = self._keys.of(partition)
         if command.fact is not None:
-            prefixes = [keys.rows(command.fact)]
+            prefixes = [(SubjectRecord.MEMORY, keys.rows(command.fact))]
         elif command.subject is not None:
-            prefixes = [keys.subject_range(command.subject, kind) for kind in SubjectRecord]
+            subject = command.subject
+            prefixes = [(kind, keys.subject_range(subject, kind)) for kind in SubjectRecord]
         else:
             raise PillionError.of_field("selector", "name ids, a subject or a fact")
         at = self._store.head(partition).revision
-        for prefix in prefixes:
+        for kind, prefix in prefixes:
             start: bytes | None = prefix
             while start is not None:
                 page = self._store.scan(
                     partition, start, prefix_end(prefix), limit=STEP_RECORDS, at=at, keys_only=True
                 )
                 if page.rows:
-                    yield tuple(id_of(row.key) for row in page.rows)
+                    yield kind, tuple(id_of(row.key) for row in page.rows)
                 start = page.next_start
 
     def _step(
-        self, partition: Partition, command: ForgetCommand, ids: Sequence[UUID], tally: _Tally
+        self,
+        partition: Partition,
+        command: ForgetCommand,
+        kind: SubjectRecord | None,
+        ids: Sequence[UUID],
+        tally: _Tally,
     ) -> int:
         """Forget some records in one commit; return the revision after it."""
         for _ in range(COMMIT_TRIES_MAX):
@@ -145,7 +154,7 @@ class Forgetter:
             changed = [
                 record
                 for one in ids
-                for record in _with_recalling(applier, one, required=bool(command.ids))
+                for record in _records_of(applier.records, kind, one)
                 if _in_scope(record, command) and _forget(applier, record, command.mode, now)
             ]
             if command.dry_run or draft.is_empty:
@@ -167,24 +176,25 @@ def _check(command: ForgetCommand) -> None:
         check_fact_key("selector.fact", command.fact)
 
 
-def _with_recalling(
-    applier: Applier, record_id: UUID, *, required: bool
+def _records_of(
+    records: Records, kind: SubjectRecord | None, record_id: UUID
 ) -> Iterator[Memory | Episode]:
-    """Yield the record of an id; for an episode, also the memory that recalls it."""
-    memory = applier.records.find_memory(record_id)
+    """Yield the records of an id; of one named by its id (kind None), also what recalls it."""
+    memory = records.find_memory(record_id) if kind is not SubjectRecord.EPISODE else None
+    episode = None
+    if kind is not SubjectRecord.MEMORY and records.has_episode(record_id):
+        episode = records.episode(record_id)
+    if kind is None and memory is None and episode is None:
+        raise not_found("memory or episode", record_id)
     if memory is not None:
         yield memory
-        return
-    if not applier.records.has_episode(record_id):
-        if required:
-            raise not_found("memory or episode", record_id)
-        return
-    episode = applier.records.episode(record_id)
-    yield episode
-    if episode.memory_id is not None:
-        recalling = applier.records.find_memory(episode.memory_id)
-        if recalling is not None:
-            yield recalling
+    if episode is not None:
+        yield episode
+        # A selection by subject comes upon the recalling memory by itself.
+        if kind is None and episode.memory_id is not None:
+            recalling = records.find_memory(episode.memory_id)
+            if recalling is not None:
+                yield recalling
 
 
 def _in_scope(record: Memory | Episode, command: ForgetCommand) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pillion_storage.api import Committed
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from pillion.service.applier import Applier
     from pillion.service.draft import Draft
     from pillion.service.pending import PendingVectors
+    from pillion.service.vectors import MadeVectors
     from pillion.service.writer import Writer
 
 # Beyond this many vectors to make, an import is asked to pause: search over what came in would
@@ -54,11 +56,12 @@ class Importer:
         embedding_mode: EmbeddingMode,
         deadline: Deadline,
     ) -> ImportAck:
-        """Commit a batch: every good item, in one transaction, on disk when this returns.
+        """Commit a batch: every good item, on disk when this returns.
 
-        An item may come as the error that kept it from being read, so that it is counted in its
-        place. An item whose id is there already is counted as existing: a second run of the same
-        import writes nothing twice.
+        It is one transaction, or a few where large items outgrow one. An item may come as the
+        error that kept it from being read, so that it is counted in its place. An item whose id
+        is there already is counted as existing: a second run of the same import writes nothing
+        twice.
         """
         check_count("items", len(items), IMPORT_BATCH_MAX)
         good: list[tuple[int, Mutation]] = []
@@ -69,35 +72,61 @@ class Importer:
             except PillionError as error:
                 rejections.append(ImportRejection(index, error))
         made = self._writer.make_vectors((item for _, item in good), embedding_mode)
-        for _ in range(COMMIT_TRIES_MAX):
-            deadline.check()
-            draft, applier = self._writer.open_draft(partition, made)
-            applied = _apply_each(draft, applier, good)
-            if draft.is_empty:
-                return self._ack(partition, 0, applied, rejections)
-            outcome = self._store.commit(partition, draft.batch(None))
-            if isinstance(outcome, Committed):
-                self._pending.add(partition, pending_added(draft))
-                return self._ack(partition, outcome.revision, applied, rejections)
-        raise changed_too_often()
-
-    def _ack(
-        self,
-        partition: Partition,
-        revision: int,
-        applied: tuple[int, int, list[ImportRejection]],
-        rejections: list[ImportRejection],
-    ) -> ImportAck:
-        written, existing, refused = applied
+        done = _Done(rejections=rejections)
+        self._commit(partition, good, made, deadline, done)
         pending = self._pending.count(partition)
         return ImportAck(
-            revision=revision,
-            written=written,
-            existing=existing,
-            rejections=tuple(sorted((*rejections, *refused), key=lambda one: one.index)),
+            revision=done.revision,
+            written=done.written,
+            existing=done.existing,
+            rejections=tuple(sorted(done.rejections, key=lambda one: one.index)),
             vectors_pending=pending,
             wait_ms=PENDING_WAIT_MS if pending > PENDING_SOFT_MAX else 0,
         )
+
+    def _commit(
+        self,
+        partition: Partition,
+        items: Sequence[tuple[int, Mutation]],
+        made: MadeVectors,
+        deadline: Deadline,
+        done: _Done,
+    ) -> None:
+        """Commit some items at once, or in halves when that is more than one commit takes."""
+        for _ in range(COMMIT_TRIES_MAX):
+            deadline.check()
+            draft, applier = self._writer.open_draft(partition, made)
+            applied = _apply_each(draft, applier, items)
+            if draft.outgrown and len(items) > 1:
+                half = len(items) // 2
+                self._commit(partition, items[:half], made, deadline, done)
+                self._commit(partition, items[half:], made, deadline, done)
+                return
+            if draft.is_empty:
+                done.add(applied, done.revision)
+                return
+            outcome = self._store.commit(partition, draft.batch(None))
+            if isinstance(outcome, Committed):
+                self._pending.add(partition, pending_added(draft))
+                done.add(applied, outcome.revision)
+                return
+        raise changed_too_often()
+
+
+@dataclass(slots=True)
+class _Done:
+    """What an import did so far; ``revision`` 0: nothing was written yet."""
+
+    rejections: list[ImportRejection]
+    written: int = 0
+    existing: int = 0
+    revision: int = 0
+
+    def add(self, applied: tuple[int, int, list[ImportRejection]], revision: int) -> None:
+        self.written += applied[0]
+        self.existing += applied[1]
+        self.rejections += applied[2]
+        self.revision = revision
 
 
 def _importable(item: Mutation | PillionError) -> Mutation:
@@ -123,7 +152,7 @@ def _apply_each(
             applier.apply(item)
         except PillionError as error:
             draft.roll_back(mark)
-            if error.reason is Reason.ALREADY_EXISTS:
+            if error.reason is Reason.ALREADY_EXISTS and "id" in error.metadata:
                 existing += 1
             else:
                 refused.append(ImportRejection(index, error))

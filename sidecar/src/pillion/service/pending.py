@@ -30,6 +30,7 @@ class PendingVectors:
         self._lock = threading.Lock()
         self._counts: dict[Partition, int] = {}
         self._bell = threading.Condition(self._lock)
+        self._awake = False
 
     def load(self) -> None:
         """Count every partition of the store. Called once, before the first commit."""
@@ -49,7 +50,8 @@ class PendingVectors:
 
     def count(self, partition: Partition) -> int:
         """Return how many vectors the partition waits for."""
-        return self._counts.get(partition, 0)
+        # The maker may be done with a commit's vectors before ``add`` is told of them.
+        return max(0, self._counts.get(partition, 0))
 
     def add(self, partition: Partition, difference: int) -> None:
         """Take a commit's difference into account, and wake the maker of vectors."""
@@ -63,11 +65,12 @@ class PendingVectors:
     def wait(self, timeout_seconds: float) -> list[Partition]:
         """Return the partitions with vectors to make, waiting for one if there is none."""
         with self._bell:
-            if not any(self._counts.values()):
+            if not self._awake and not any(count > 0 for count in self._counts.values()):
                 self._bell.wait(timeout_seconds)
             return [partition for partition, count in self._counts.items() if count > 0]
 
     def wake(self) -> None:
-        """Wake the maker of vectors, so that it can see that it is to stop."""
+        """Never let the maker of vectors wait again, so that it sees that it is to stop."""
         with self._bell:
+            self._awake = True
             self._bell.notify_all()

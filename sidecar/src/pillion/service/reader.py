@@ -241,6 +241,8 @@ class Reader:
         Raises:
             PillionError: NOT_FOUND when the key never had a row, or there is no such memory.
         """
+        if fact is None and memory_id is None:
+            raise PillionError.of_field("target", "name a fact or a memory")
         size = _page_size(page_size, HISTORY_PAGE_DEFAULT)
         wait_for_revision(self._store, partition, read.at_least_revision, deadline)
         keys = self._keys.of(partition)
@@ -307,7 +309,7 @@ class Reader:
                     recorded_from=self._recorded_at(partition, one.version),
                     recorded_to=self._recorded_at(partition, ended) if ended else None,
                 )
-            if len(versions) < ROWS_STEP:
+            if not versions:  # a page may be short without being the last
                 return
             before = versions[0].version
 

@@ -63,6 +63,11 @@ class Records:
             return None
         return codec.decode_memory(memory_id, data, self._draft.version(key))
 
+    def written_version(self, memory_id: UUID) -> int:
+        """Return the version that a memory will have after this write; -1: this write's own."""
+        key = memory_key(memory_id)
+        return -1 if self._draft.changed(key) else self._draft.version(key)
+
     def has_episode(self, episode_id: UUID) -> bool:
         """Return whether an episode exists."""
         return self._draft.get(episode_key(episode_id)) is not None

@@ -146,11 +146,11 @@ class Searcher:
     def _query_vector(self, view: View, query: SearchQuery) -> NDArray[np.float32] | None:
         """Return the query's vector in the partition's space; None: none takes part."""
         if query.vector:
+            given = np.frombuffer(query.vector, dtype="<f4").astype(np.float32, copy=False)
+            _refuse_directionless(given)
             if view.space is None:
                 return None  # no memory has a vector yet
             check_vector_shape("vector", query.vector, view.space.dimension)
-            given = np.frombuffer(query.vector, dtype="<f4").astype(np.float32, copy=False)
-            _refuse_directionless(given)
             return given
         if not query.text or view.space is None:
             return None
@@ -219,7 +219,8 @@ def _hits(
 
 
 def _refuse_directionless(vector: NDArray[np.float32]) -> None:
-    squared = float(np.dot(vector, vector))
+    wide = vector.astype(np.float64)  # a square may leave the range of float32
+    squared = float(np.dot(wide, wide))
     if not np.isfinite(squared):
         raise PillionError.of_field("vector", "holds NaN or an infinity", Reason.NOT_FINITE)
     if squared == 0.0:

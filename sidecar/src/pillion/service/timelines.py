@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from pillion_storage.keys import KeySpace
 
+    from pillion.domain.memory import SourceKind
     from pillion.domain.mutations import ConflictPolicy
     from pillion.domain.scope import FactKey
     from pillion.service.draft import Draft
@@ -37,10 +38,8 @@ class Timelines:
 
     # --- reading ---------------------------------------------------------------------------
 
-    def surroundings(
-        self, key: FactKey, instant: int, fingerprint: bytes | None = None
-    ) -> Surroundings:
-        """Return what lies around an instant. ``fingerprint`` is that of a value to be stated."""
+    def surroundings(self, key: FactKey, instant: int) -> Surroundings:
+        """Return what lies around an instant."""
         prefix = self._keys.entries(key)
         start = self._keys.entry(key, instant)
         at: Entry | None = None
@@ -72,13 +71,10 @@ class Timelines:
             )
             if awake and next_evidence is None:
                 next_evidence = entry
-                if (
-                    fingerprint is not None
-                    and holding is not None
-                    and fingerprint == holding.fingerprint
-                ):
-                    break
-        return Surroundings(holding, at, next_evidence, next_row)
+        hidden = holding is not None and not self._records.memory(holding.memory_id).recallable_at(
+            self._now
+        )
+        return Surroundings(holding, at, next_evidence, next_row, hidden)
 
     def holding(self, key: FactKey, instant: int) -> Entry | None:
         """Return the row that holds at an instant, if any."""
@@ -95,6 +91,7 @@ class Timelines:
         *,
         vector: bytes = b"",
         stored: bool = False,
+        said_by: SourceKind | None = None,
     ) -> MutationResult:
         """State a fact.
 
@@ -105,6 +102,7 @@ class Timelines:
             new_id: Makes the id of a row that goes on after this one.
             vector: The caller's own vector, if any.
             stored: The memory is in the store already, with its vector and indexes.
+            said_by: Who vouches for the statement; None: its source.
 
         Raises:
             PillionError: FACT_CONFLICT or INTERVAL_EMPTY, as planned by the domain.
@@ -113,11 +111,12 @@ class Timelines:
         if memory.value is None:
             raise PillionError.of_field("value", "a fact needs a value")
         fingerprint = memory.value.fingerprint
-        statement = Statement(memory.valid_from, fingerprint, memory.source.kind, valid_to, policy)
-        plan = plan_put(self.surroundings(key, memory.valid_from, fingerprint), statement)
-        self.touch_head(key)
+        said_by = said_by if said_by is not None else memory.source.kind
+        statement = Statement(memory.valid_from, fingerprint, said_by, valid_to, policy)
+        plan = plan_put(self.surroundings(key, memory.valid_from), statement)
         if plan.new_row_to is None:
             return self._keep(memory, plan, fingerprint)
+        self.touch_head(key)
         replaced = plan.close or plan.correct
         old = self._records.memory(replaced.memory_id) if replaced is not None else None
         resumed = self._resumed(plan, old, plan.new_row_to, new_id) if old is not None else None
@@ -127,14 +126,14 @@ class Timelines:
         if plan.correct is not None:
             # The new row takes the very entry of the corrected one, so there is none to delete.
             self._leave_timeline(plan.correct, EndReason.CORRECTED, row.id)
-        self._put_entry(row)
+        self._put_entry(row, said_by)
         if stored:
             self._records.update(row)
         else:
             self._records.create(row, vector)
         if resumed is not None and old is not None:
             resumed = replace(resumed, supersedes=row.id)
-            self._put_entry(resumed)
+            self._put_entry(resumed, (plan.promote or replaced or statement).source_kind)
             self._records.create_like(resumed, old)
         return MutationResult(
             row.id,
@@ -150,17 +149,31 @@ class Timelines:
         if supported is None:
             raise AssertionError("a plan makes a row or supports one")
         row = self._records.memory(supported)
-        if plan.outcome is Outcome.EVIDENCE:
-            if plan.mark_evidence:
-                entry = Entry(
-                    memory.valid_from, supported, fingerprint, memory.source.kind, is_row=False
-                )
-                self._draft.put(
-                    self._keys.entry(memory.fact_key, memory.valid_from),
-                    codec.encode_evidence(entry, memory),
-                )
-            self._records.update(_with_evidence(row, memory, self._now))
+        if plan.outcome is not Outcome.EVIDENCE:  # nothing changes, so no version does either
+            return MutationResult(
+                row.id,
+                plan.outcome,
+                version=self._records.written_version(row.id),
+                fact_version=self._head_version(memory.fact_key),
+                valid_to=row.valid_to,
+            )
+        self.touch_head(memory.fact_key)
+        if plan.mark_evidence:
+            entry = Entry(
+                memory.valid_from, supported, fingerprint, memory.source.kind, is_row=False
+            )
+            self._draft.put(
+                self._keys.entry(memory.fact_key, memory.valid_from),
+                codec.encode_evidence(entry, memory),
+            )
+        self._records.update(_with_evidence(row, memory, self._now))
         return MutationResult(row.id, plan.outcome, fact_version=-1, valid_to=row.valid_to)
+
+    def _head_version(self, key: FactKey) -> int:
+        """Return a head's version, on which the commit then depends; -1: this write makes it."""
+        head = self._keys.head(key)
+        version = self._draft.version(head)
+        return -1 if self._draft.changed(head) else version
 
     def _resumed(
         self, plan: PutPlan, old: Memory, start: int, new_id: Callable[[], UUID]
@@ -181,18 +194,18 @@ class Timelines:
             valid_to=plan.resume_to,
             end_reason=old.end_reason,
             superseded_by=old.superseded_by,
+            retracted_at=old.retracted_at,
+            expired_at=old.expired_at,  # what was forgotten does not come back by a late arrival
             recurrence=Recurrence(),
             created_at=self._now,
             updated_at=self._now,
         )
 
-    def _put_entry(self, row: Memory) -> None:
+    def _put_entry(self, row: Memory, said_by: SourceKind) -> None:
         """Put a row on its timeline."""
         if row.value is None:
             raise AssertionError("a row of a timeline has a value")
-        entry = Entry(
-            row.valid_from, row.id, row.value.fingerprint, row.source.kind, valid_to=row.valid_to
-        )
+        entry = Entry(row.valid_from, row.id, row.value.fingerprint, said_by, valid_to=row.valid_to)
         self._draft.put(self._keys.entry(row.fact_key, row.valid_from), codec.encode_row(entry))
         self._draft.put(self._keys.row(row.fact_key, row.id))
 
@@ -277,34 +290,42 @@ def _placed(
 ) -> Memory:
     """Return the new row with its end, and with what it replaced and what replaces it."""
     successor = resumed.id if resumed is not None else plan.ended_by
+    retracted_at = memory.retracted_at
     if end == FOREVER:
         end_reason, successor = EndReason.OPEN, None
     elif successor is not None:
         end_reason = EndReason.SUPERSEDED
     elif old is not None and end == old.valid_to:
-        end_reason = old.end_reason  # it takes the old row's end, and why that one ended
+        # It takes the old row's end, and why that one ended.
+        end_reason, retracted_at = old.end_reason, old.retracted_at
     else:
         end_reason = EndReason.STATED
     return replace(
         memory,
         valid_to=end,
         end_reason=end_reason,
+        retracted_at=retracted_at,
         supersedes=old.id if old is not None else None,
         superseded_by=successor,
     )
 
 
-def _with_evidence(row: Memory, statement: Memory, now: int) -> Memory:
-    """Return the row with one more statement behind it."""
+def grown(row: Memory, episode: UUID | None) -> Recurrence:
+    """Return a memory's recurrence with one more statement, perhaps by an episode."""
     episodes = row.recurrence.episode_ids
-    episode = statement.source.episode_id
     known = episode is None or episode == row.source.episode_id or episode in episodes
     if not known and episode is not None and len(episodes) < RECURRENCE_EPISODES_MAX:
         episodes = (*episodes, episode)
+    return Recurrence(row.recurrence.count + 1, episodes)
+
+
+def _with_evidence(row: Memory, statement: Memory, now: int) -> Memory:
+    """Return the row with one more statement behind it."""
     return replace(
         row,
-        recurrence=Recurrence(row.recurrence.count + 1, episodes),
+        recurrence=grown(row, statement.source.episode_id),
         confidence=max(row.confidence, statement.confidence),
         status=max(row.status, statement.status),
+        expires_at=max(row.expires_at, statement.expires_at),
         updated_at=now,
     )

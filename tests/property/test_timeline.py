@@ -1,0 +1,274 @@
+"""Laws of a fact's timeline, at the level of pure plans and through the whole service.
+
+The model is brute force: a set of statements, each of which holds until the next one begins.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from uuid import UUID
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pillion.domain.errors import PillionError, Reason
+from pillion.domain.memory import FOREVER, SourceKind
+from pillion.domain.mutations import ConflictPolicy, Outcome
+from pillion.domain.timeline import (
+    SOURCE_PRECEDENCE,
+    Entry,
+    Statement,
+    Surroundings,
+    plan_put,
+    plan_retract,
+)
+from pillion_testing.service import refusal
+
+INSTANTS = st.integers(0, 11)
+VALUES = st.sampled_from([b"a", b"b", b"c"])
+PROBES = range(-1, 14)
+
+
+class PureTimeline:
+    """Carries plans out in memory, as ``service.timelines`` does in a draft."""
+
+    def __init__(self) -> None:
+        self.entries: dict[int, Entry] = {}
+        self._ids = 0
+
+    def _id(self) -> UUID:
+        self._ids += 1
+        return UUID(int=self._ids)
+
+    def rows(self) -> list[Entry]:
+        return sorted(
+            (one for one in self.entries.values() if one.is_row), key=lambda one: one.valid_from
+        )
+
+    def holding(self, instant: int) -> Entry | None:
+        rows = [one for one in self.rows() if one.valid_from <= instant < one.valid_to]
+        assert len(rows) <= 1, "rows overlap"
+        return rows[0] if rows else None
+
+    def value(self, instant: int) -> bytes | None:
+        row = self.holding(instant)
+        return row.fingerprint if row is not None else None
+
+    def coverage(self) -> list[bytes | None]:
+        return [self.value(instant) for instant in PROBES]
+
+    def around(self, instant: int) -> Surroundings:
+        holding = self.holding(instant)
+        at = self.entries.get(instant)
+        if at is not None and not at.is_row and not self._awake(at):
+            at = None
+        later = sorted(one for one in self.entries if one > instant)
+        evidence = [
+            self.entries[one]
+            for one in later
+            if not self.entries[one].is_row
+            and holding is not None
+            and one < holding.valid_to
+            and self.entries[one].fingerprint == holding.fingerprint
+        ]
+        rows = [self.entries[one] for one in later if self.entries[one].is_row]
+        return Surroundings(
+            holding, at, evidence[0] if evidence else None, rows[0] if rows else None
+        )
+
+    def _awake(self, entry: Entry) -> bool:
+        holding = self.holding(entry.valid_from)
+        return holding is not None and holding.fingerprint == entry.fingerprint
+
+    def put(self, statement: Statement) -> Outcome:
+        plan = plan_put(self.around(statement.valid_from), statement)
+        at = statement.valid_from
+        if plan.new_row_to is None:
+            assert plan.supports is not None
+            if plan.mark_evidence:
+                self.entries[at] = Entry(
+                    at, plan.supports, statement.fingerprint, statement.source_kind, is_row=False
+                )
+            return plan.outcome
+        if plan.close is not None:
+            self.entries[plan.close.valid_from] = replace(plan.close, valid_to=at)
+        self.entries[at] = Entry(
+            at,
+            self._id(),
+            statement.fingerprint,
+            statement.source_kind,
+            valid_to=plan.new_row_to,
+        )
+        old = plan.close or plan.correct
+        start = plan.resume_from
+        if plan.promote is not None:
+            assert start is None
+            start = plan.promote.valid_from
+        if start is not None:
+            assert old is not None
+            assert start == plan.new_row_to
+            self.entries[start] = Entry(
+                start, self._id(), old.fingerprint, old.source_kind, valid_to=plan.resume_to
+            )
+        return plan.outcome
+
+    def retract(self, instant: int) -> None:
+        row = self.holding(instant)
+        assert row is not None
+        end = plan_retract(row, instant)
+        if end is None:
+            del self.entries[row.valid_from]
+        else:
+            self.entries[row.valid_from] = replace(row, valid_to=end)
+
+
+def statement(instant, value, *, valid_to=None, policy=ConflictPolicy.REJECT):
+    return Statement(instant, value, SourceKind.USER_STATEMENT, valid_to, policy)
+
+
+def model_coverage(statements: dict[int, bytes]) -> list[bytes | None]:
+    """Each statement holds until the next one begins."""
+    shown = []
+    for probe in PROBES:
+        begun = [instant for instant in statements if instant <= probe]
+        shown.append(statements[max(begun)] if begun else None)
+    return shown
+
+
+@given(st.dictionaries(INSTANTS, VALUES, max_size=9), st.randoms(use_true_random=False))
+def test_any_arrival_order_gives_the_coverage_of_the_sorted_statements(statements, random):
+    order = list(statements)
+    random.shuffle(order)
+    timeline = PureTimeline()
+    for instant in order:
+        timeline.put(statement(instant, statements[instant]))
+    assert timeline.coverage() == model_coverage(statements)
+
+
+@st.composite
+def actions(draw):
+    kind = draw(st.sampled_from(["put", "put", "put", "end", "correct", "retract"]))
+    instant = draw(INSTANTS)
+    value = draw(VALUES)
+    end = instant + draw(st.integers(1, 6)) if kind == "end" else None
+    return kind, instant, value, end
+
+
+@given(st.lists(actions(), max_size=14))
+def test_an_action_changes_coverage_only_inside_its_own_interval(steps):
+    timeline = PureTimeline()
+    for kind, instant, value, end in steps:
+        before = timeline.coverage()
+        row = timeline.holding(instant)
+        if kind == "retract":
+            if row is None:
+                continue
+            timeline.retract(instant)
+        else:
+            policy = ConflictPolicy.CORRECT if kind == "correct" else ConflictPolicy.REJECT
+            stated = statement(instant, value, valid_to=end, policy=policy)
+            error = refusal(lambda stated=stated: timeline.put(stated))
+            if error is not None:
+                assert error.reason is Reason.FACT_CONFLICT
+                assert timeline.coverage() == before
+                continue
+            row = timeline.holding(instant)
+            assert row is not None
+        touched = range(instant, row.valid_to if row.valid_to != FOREVER else 99)
+        after = timeline.coverage()
+        for probe, old, new in zip(PROBES, before, after, strict=True):
+            if probe not in touched:
+                assert old == new, f"{kind} at {instant} changed what was so at {probe}"
+        if kind != "retract":
+            assert timeline.value(instant) == value
+            if end is not None and end in PROBES:
+                # An explicit end never makes the statement's own value last longer.
+                index = PROBES.index(end)
+                assert after[index] == before[index]
+            if end is not None:
+                assert all(timeline.value(one) == value for one in range(instant, end))
+        else:
+            assert timeline.value(instant) is None
+
+
+@given(
+    st.dictionaries(INSTANTS, VALUES, min_size=1, max_size=8),
+    st.randoms(use_true_random=False),
+)
+def test_stating_everything_again_changes_nothing(statements, random):
+    timeline = PureTimeline()
+    for instant, value in statements.items():
+        timeline.put(statement(instant, value))
+    before = dict(timeline.entries)
+    order = list(statements)
+    random.shuffle(order)
+    for instant in order:
+        assert timeline.put(statement(instant, statements[instant])) is Outcome.EVIDENCE
+    assert timeline.entries == before
+
+
+@given(
+    st.dictionaries(INSTANTS, VALUES, min_size=2, max_size=8),
+    st.randoms(use_true_random=False),
+    INSTANTS,
+)
+def test_a_statement_of_one_instant_with_two_values_is_settled_by_the_policy(
+    statements, random, place
+):
+    instant = sorted(statements)[place % len(statements)]
+    order = list(statements)
+    random.shuffle(order)
+    timeline = PureTimeline()
+    for one in order:
+        timeline.put(statement(one, statements[one]))
+    holding = timeline.holding(instant)
+    other = b"x"
+    with pytest.raises(PillionError) as caught:
+        timeline.put(statement(instant, other))
+    assert caught.value.reason is Reason.FACT_CONFLICT
+    assert caught.value.metadata["existing_id"] == str(holding.memory_id)
+    timeline.put(statement(instant, other, policy=ConflictPolicy.CORRECT))
+    assert timeline.coverage() == model_coverage({**statements, instant: other})
+
+
+def test_evidence_wakes_up_when_a_late_arrival_lands_before_it():
+    timeline = PureTimeline()
+    assert timeline.put(statement(1, b"a")) is Outcome.CREATED
+    assert timeline.put(statement(5, b"a")) is Outcome.EVIDENCE
+    assert timeline.put(statement(3, b"b")) is Outcome.INSERTED
+    assert [(one.valid_from, one.valid_to, one.fingerprint) for one in timeline.rows()] == [
+        (1, 3, b"a"),
+        (3, 5, b"b"),
+        (5, FOREVER, b"a"),
+    ]
+
+
+def test_the_same_value_with_a_later_end_is_no_conflict_with_its_own_evidence():
+    timeline = PureTimeline()
+    timeline.put(statement(1, b"a", valid_to=5))
+    timeline.put(statement(4, b"a", valid_to=5))
+    timeline.put(statement(3, b"a", valid_to=8))
+    assert [timeline.value(one) for one in range(1, 9)] == [b"a"] * 7 + [None]
+
+
+def test_an_end_before_the_start_is_refused_by_name():
+    with pytest.raises(PillionError) as caught:
+        plan_put(Surroundings(), statement(3, b"a", valid_to=3))
+    assert caught.value.reason is Reason.INTERVAL_EMPTY
+    assert caught.value.violations[0].field == "valid_to"
+
+
+@settings(max_examples=20)
+@given(st.sampled_from(list(SourceKind)), st.sampled_from(list(SourceKind)))
+def test_prefer_source_lets_the_better_source_win(first, second):
+    timeline = PureTimeline()
+    timeline.put(Statement(1, b"a", first))
+    other = Statement(1, b"b", second, None, ConflictPolicy.PREFER_SOURCE)
+    if first is second:
+        with pytest.raises(PillionError) as caught:
+            timeline.put(other)
+        assert caught.value.reason is Reason.FACT_CONFLICT
+        return
+    better = SOURCE_PRECEDENCE[second] > SOURCE_PRECEDENCE[first]
+    assert timeline.put(other) is (Outcome.CORRECTED if better else Outcome.KEPT_EXISTING)
+    assert timeline.value(1) == (b"b" if better else b"a")

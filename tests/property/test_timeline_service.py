@@ -1,0 +1,364 @@
+"""Laws of a fact's timeline through the whole service, over the RAM store.
+
+After every step the timeline is read at every revision so far: what was once recorded stays.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random as random_module
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pillion.domain.errors import PillionError, Reason
+from pillion.domain.memory import FOREVER, EndReason, MemoryStatus
+from pillion.domain.mutations import ConflictPolicy, Outcome
+from pillion_storage import codec
+from pillion_storage.keys import id_of, instant_of, memory_key, prefix_end
+from pillion_testing.fakes import SECOND, START
+from pillion_testing.service import Service, confirm, key_of, patch, put_fact, ram_service, retract
+
+KEY = key_of()
+SPAN = 11
+INSTANTS = st.integers(0, SPAN)
+VALUES = st.sampled_from(["a", "b", "c"])
+PROBES = range(-1, SPAN + 8)
+
+
+def at(instant: int) -> int:
+    """A small number as an instant, well before the service's now."""
+    return START + (instant - 100) * SECOND
+
+
+def rows_at(service: Service, revision: int | None = None):
+    """The rows of the key's timeline as recorded at a revision: entries and their memories."""
+    keys = service.use_cases.reader._keys.of(service.partition)
+    prefix = keys.entries(KEY)
+    page = service.store.scan(
+        service.partition, prefix, prefix_end(prefix), limit=10_000, at=revision
+    )
+    rows = []
+    for row in page.rows:
+        entry = codec.decode_entry(instant_of(row.key[-8:]), row.value)
+        if entry.is_row:
+            key = memory_key(entry.memory_id)
+            stored = service.store.read(service.partition, (key,), at=revision).entries[key]
+            memory = codec.decode_memory(entry.memory_id, stored.value, stored.version)
+            assert (memory.valid_from, memory.valid_to) == (entry.valid_from, entry.valid_to)
+            assert memory.on_timeline
+            assert memory.value.fingerprint == entry.fingerprint
+            rows.append(memory)
+    return rows
+
+
+def coverage_of(rows) -> list[str | None]:
+    """What the rows say at each probe, having checked that at most one of them says anything."""
+    shown = []
+    for probe in PROBES:
+        holding = [one for one in rows if one.valid_from <= at(probe) < one.valid_to]
+        assert len(holding) <= 1, f"two rows hold at {probe}"
+        shown.append(holding[0].value.data if holding else None)
+    return shown
+
+
+def check_shape(rows) -> None:
+    """Rows do not overlap, none is empty, and ends say why they are ends."""
+    for one, following in itertools.pairwise(rows):
+        assert one.valid_to <= following.valid_from
+    for one in rows:
+        assert one.valid_from < one.valid_to
+        assert (one.valid_to == FOREVER) == (one.end_reason is EndReason.OPEN)
+
+
+class Recorder:
+    """Remembers the coverage of every revision, and looks again after each step."""
+
+    def __init__(self, service: Service) -> None:
+        self.service = service
+        self.seen: dict[int, list[str | None]] = {}
+
+    def look(self) -> list[str | None]:
+        rows = rows_at(self.service)
+        check_shape(rows)
+        self.seen[self.service.revision] = coverage_of(rows)
+        return self.seen[self.service.revision]
+
+    def look_back(self) -> None:
+        for revision, coverage in self.seen.items():
+            assert coverage_of(rows_at(self.service, revision)) == coverage
+
+
+def model_coverage(statements: dict[int, str]) -> list[str | None]:
+    shown = []
+    for probe in PROBES:
+        begun = [instant for instant in statements if instant <= probe]
+        shown.append(statements[max(begun)] if begun else None)
+    return shown
+
+
+@given(st.dictionaries(INSTANTS, VALUES, max_size=8), st.randoms(use_true_random=False))
+def test_any_arrival_order_gives_the_coverage_of_the_sorted_statements(statements, random):
+    service = ram_service()
+    order = list(statements)
+    random.shuffle(order)
+    recorder = Recorder(service)
+    for instant in order:
+        service.put(statements[instant], valid_from=at(instant))
+        service.clock.advance()
+        recorder.look()
+    assert recorder.look() == model_coverage(statements)
+    for probe in PROBES:  # the public read agrees with the entries
+        assert service.value_at(at(probe)) == model_coverage(statements)[PROBES.index(probe)]
+    recorder.look_back()
+    service.close()
+
+
+STEPS = st.tuples(
+    st.sampled_from(["put", "put", "put", "end", "correct", "retract", "withdraw", "patch"]),
+    INSTANTS,
+    VALUES,
+    st.integers(1, 6),
+)
+
+
+@settings(max_examples=settings.default.max_examples * 2)
+@given(st.lists(STEPS, max_size=12))
+def test_the_past_never_changes_and_coverage_only_where_a_step_says_so(steps):
+    service = ram_service()
+    recorder = Recorder(service)
+    recorder.look()
+    for kind, instant, value, length in steps:
+        before = recorder.look()
+        service.clock.advance()
+        said: str | None = value
+        end = instant + length if kind == "end" else None
+        try:
+            match kind:
+                case "put" | "end" | "correct":
+                    policy = ConflictPolicy.CORRECT if kind == "correct" else ConflictPolicy.REJECT
+                    service.put(
+                        value,
+                        valid_from=at(instant),
+                        valid_to=at(end) if end is not None else None,
+                        policy=policy,
+                    )
+                case "retract":
+                    said = None
+                    service.one(retract(key=KEY, valid_to=at(instant)))
+                case "withdraw":
+                    row = service.current(as_of=at(instant))
+                    if row is None:
+                        continue
+                    instant = (row.valid_from - START) // SECOND + 100  # noqa: PLW2901
+                    said = None
+                    service.one(retract(row.id, valid_to=row.valid_from))
+                    assert service.get(row.id).end_reason is EndReason.WITHDRAWN
+                case _:
+                    row = service.current(as_of=at(instant))
+                    if row is None:
+                        continue
+                    said = row.value.data
+                    service.one(patch(row.id, importance=length / 10))
+        except PillionError as error:
+            expected = {Reason.FACT_CONFLICT, Reason.NOT_FOUND, Reason.ALREADY_ENDED}
+            assert error.reason in expected  # noqa: PT017 - either is fine, nothing may change
+            assert recorder.look() == before
+            continue
+        after = recorder.look()
+        place = PROBES.index(instant)
+        assert after[place] == said
+        assert after[:place] == before[:place], "a step changed what was so before it"
+        # After its interval everything is as it was: the interval ends where `after` first agrees
+        # with `before` again; from a later row's start on nothing may have changed.
+        later = [one for one in rows_at(service) if one.valid_from > at(instant)]
+        if later:
+            start = (later[0].valid_from - START) // SECOND + 100
+            if start in PROBES:
+                assert after[PROBES.index(start) :] == before[PROBES.index(start) :]
+        if end is not None:
+            place = PROBES.index(end)
+            assert after[place:] == before[place:]
+    recorder.look_back()
+    service.close()
+
+
+@given(st.lists(STEPS, max_size=12))
+def test_successors_exist_and_adjoin(steps):
+    """A row that names its successor ends where that one begins; corrections are followed."""
+    service = ram_service()
+    for kind, instant, value, length in steps:
+        service.clock.advance()
+        before = {one.id: one for one in rows_at(service)}
+        end = at(instant + length) if kind == "end" else None
+        policy = ConflictPolicy.CORRECT if kind == "correct" else ConflictPolicy.REJECT
+        try:
+            result = service.put(value, valid_from=at(instant), valid_to=end, policy=policy)
+        except PillionError:
+            continue
+        by_id = {one.id: one for one in rows_at(service)}
+        for one in by_id.values():
+            assert (one.superseded_by is not None) == (one.end_reason is EndReason.SUPERSEDED)
+            if one.superseded_by is not None:
+                following = service.get(one.superseded_by)
+                hops = 0
+                while not following.on_timeline:
+                    following = service.get(following.superseded_by)
+                    hops += 1
+                    assert hops < 20
+                assert following.valid_from == one.valid_to
+        for one in by_id.values():
+            if one.id in before:
+                continue
+            if one.supersedes is None:
+                continue
+            replaced = service.get(one.supersedes)
+            if replaced.end_reason is EndReason.CORRECTED:
+                assert replaced.superseded_by == one.id
+                assert replaced.valid_from == one.valid_from
+            else:
+                assert replaced.valid_to == one.valid_from
+                assert replaced.superseded_by == one.id
+        if result.superseded_id is not None:
+            assert service.get(result.id).supersedes == result.superseded_id
+    service.close()
+
+
+@given(st.dictionaries(INSTANTS, VALUES, min_size=1, max_size=6), st.data())
+def test_a_retried_put_counts_once(statements, data):
+    service = ram_service()
+    for number, (instant, value) in enumerate(statements.items()):
+        service.write(put_fact(value, valid_from=at(instant)), request_id=f"r{number}")
+    before = service.records(), service.revision
+    number = data.draw(st.integers(0, len(statements) - 1))
+    instant, value = list(statements.items())[number]
+    answer = service.write(put_fact(value, valid_from=at(instant)), request_id=f"r{number}")
+    assert answer.replayed
+    assert (service.records(), service.revision) == before
+    service.close()
+
+
+@given(st.dictionaries(INSTANTS, VALUES, min_size=1, max_size=6), st.randoms())
+def test_an_import_of_named_facts_can_be_run_again(statements, random):
+    """Whatever became of each statement the first time: a row, or evidence for one."""
+    service = ram_service()
+    items = [
+        put_fact(value, valid_from=at(instant), id=service.ids.new_id())
+        for instant, value in statements.items()
+    ]
+    first = service.import_(*items)
+    assert (first.written, first.existing, first.rejections) == (len(items), 0, ())
+    before = service.records(), service.revision
+    random.shuffle(items)
+    again = service.import_(*items)
+    assert (again.written, again.existing, again.rejections) == (0, len(items), ())
+    assert (service.records(), service.revision) == before
+    service.close()
+
+
+@given(st.dictionaries(INSTANTS, VALUES, max_size=6), INSTANTS, VALUES, st.integers(1, 5))
+def test_a_guess_disturbs_nothing_until_it_is_confirmed(statements, instant, value, length):
+    del length
+    service = ram_service()
+    for one, said in statements.items():
+        service.put(said, valid_from=at(one))
+    before = Recorder(service).look()
+    guess = service.put(value, valid_from=at(instant), status=MemoryStatus.CANDIDATE)
+    assert guess.outcome is Outcome.CREATED
+    assert Recorder(service).look() == before
+    assert guess.id not in service.found()
+    service.one(confirm(guess.id))
+    assert Recorder(service).look() == model_coverage({**statements, instant: value})
+    service.close()
+
+
+def test_what_was_forgotten_does_not_come_back_by_a_late_arrival():
+    service = ram_service()
+    row = service.put("a", valid_from=at(1))
+    assert service.put("a", valid_from=at(5)).outcome is Outcome.EVIDENCE
+    service.forget(ids=(row.id,))
+    service.put("b", valid_from=at(3))
+    assert [service.value_at(at(one)) for one in (1, 3, 4, 5, 6)] == [None, "b", "b", None, None]
+    assert service.found() == []
+
+
+def test_a_forgotten_fact_can_be_stated_again():
+    service = ram_service()
+    first = service.put("a", valid_from=at(1))
+    service.forget(ids=(first.id,))
+    assert service.value_at() is None
+    second = service.put("a", valid_from=at(5))
+    assert second.outcome is Outcome.SUPERSEDED
+    assert service.value_at(at(5)) == "a"
+    assert service.value_at(at(2)) is None
+    assert service.found() == [second.id]
+
+
+def test_an_expired_fact_can_be_stated_again():
+    service = ram_service()
+    service.put("a", valid_from=at(1), expires_at=service.clock.now + 10)
+    service.clock.advance(20)
+    assert service.value_at() is None
+    service.put("a")
+    assert service.value_at() == "a"
+
+
+def test_a_fact_stated_again_for_longer_lasts_longer():
+    service = ram_service()
+    row = service.put("a", valid_from=at(1), expires_at=service.clock.now + 10)
+    assert service.put("a").outcome is Outcome.EVIDENCE
+    service.clock.advance(20)
+    assert service.current().id == row.id
+
+
+def test_a_row_that_was_kept_keeps_its_version():
+    from pillion.domain.memory import Source, SourceKind
+
+    service = ram_service()
+    first = service.put("a", valid_from=at(1))
+    service.put("x", attribute="other")
+    kept = service.put(
+        "b",
+        valid_from=at(1),
+        source=Source(SourceKind.DOCUMENT),
+        policy=ConflictPolicy.PREFER_SOURCE,
+    )
+    assert kept.outcome is Outcome.KEPT_EXISTING
+    row = service.current()
+    assert (kept.id, kept.version, kept.fact_version) == (row.id, row.version, row.fact_version)
+    assert row.version == first.version
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_long_random_timelines_on_every_revision(seed):
+    """A long one, so that evidence, gaps and corrections pile up on each other."""
+    random = random_module.Random(seed)
+    service = ram_service()
+    recorder = Recorder(service)
+    for _ in range(60):
+        instant, value = random.randrange(SPAN), random.choice("ab")
+        service.clock.advance()
+        try:
+            if random.random() < 0.15:
+                service.one(retract(key=KEY, valid_to=at(instant)))
+            else:
+                policy = random.choice([ConflictPolicy.REJECT, ConflictPolicy.CORRECT])
+                end = at(instant + random.randint(1, 5)) if random.random() < 0.3 else None
+                service.put(value, valid_from=at(instant), valid_to=end, policy=policy)
+        except PillionError:
+            pass
+        recorder.look()
+    recorder.look_back()
+    # History holds each of those answers too: at every revision, what was so at every instant.
+    entries, token, _ = service.history(KEY, page_size=1000)
+    assert token == ""
+    for revision, coverage in recorder.seen.items():
+        held = [
+            one.memory
+            for one in entries
+            if one.from_revision <= revision
+            and (one.to_revision == 0 or revision < one.to_revision)
+            and one.memory.on_timeline
+        ]
+        assert coverage_of(held) == coverage
+    assert {id_of(memory_key(one.memory.id)) for one in entries}

@@ -1,0 +1,344 @@
+"""A whole service over a store of the test's choice, with short ways to say what tests say."""
+
+from __future__ import annotations
+
+import struct
+from contextlib import contextmanager
+
+import pytest
+from pillion.domain.commands import (
+    ConsolidateCommand,
+    ForgetCommand,
+    ForgetMode,
+    WriteCommand,
+)
+from pillion.domain.errors import PillionError
+from pillion.domain.memory import MemoryKind, Source, SourceKind
+from pillion.domain.mutations import (
+    AddMemory,
+    CaptureEpisode,
+    CloseOpenItem,
+    ConfirmMemory,
+    ConflictPolicy,
+    EmbeddingMode,
+    MemoryDraft,
+    MemoryPatch,
+    PatchMemory,
+    Precondition,
+    PreconditionKind,
+    PutFact,
+    RetractMemory,
+)
+from pillion.domain.queries import Filter, ReadAt, SearchQuery, Target
+from pillion.domain.scope import FactKey, Partition, Subject
+from pillion.domain.values import Value, ValueKind
+from pillion.service import ServiceSettings, assemble
+from pillion.summarizers.details import lost_details
+from pillion.summarizers.extractive import create as create_extractive
+from pillion_storage.api import KEY_SPACE_END, StoreSettings
+from pillion_storage.lmdb import open_store as open_lmdb
+from pillion_storage.ram import open_store as open_ram
+
+from pillion_testing.fakes import CountingIds, FakeClock, Patience
+
+ACME = Partition("production", "acme")
+MIRA = Subject("user", "mira")
+STATED = Source(SourceKind.USER_STATEMENT)
+ANY = Precondition(PreconditionKind.UNCONDITIONAL)
+NEW = Precondition(PreconditionKind.MUST_NOT_EXIST)
+EXISTS = Precondition(PreconditionKind.MUST_EXIST)
+EVERYTHING = Filter(
+    contexts=None,
+    statuses=frozenset(),
+    include_retracted=True,
+    include_expired=True,
+    valid_only=False,
+)
+
+
+def version_is(version: int) -> Precondition:
+    return Precondition(PreconditionKind.VERSION_EQUALS, version)
+
+
+def text_value(text: str) -> Value:
+    return Value(ValueKind.TEXT, text)
+
+
+def floats(*numbers: float) -> bytes:
+    """A vector as it travels: little-endian float32."""
+    return struct.pack(f"<{len(numbers)}f", *numbers)
+
+
+def fact(value="v", *, attribute="deadline", subject=MIRA, source=STATED, **more) -> MemoryDraft:
+    made = value if isinstance(value, Value) else text_value(value)
+    return MemoryDraft(
+        subject=subject,
+        source=source,
+        kind=MemoryKind.SEMANTIC,
+        attribute=attribute,
+        value=made,
+        **more,
+    )
+
+
+def put_fact(
+    value="v", *, when: Precondition = ANY, policy=ConflictPolicy.REJECT, **more
+) -> PutFact:
+    return PutFact(fact(value, **more), when, policy)
+
+
+def memory(text="hello", *, kind=MemoryKind.EPISODIC, subject=MIRA, source=STATED, **more):
+    return MemoryDraft(subject=subject, source=source, kind=kind, text=text, **more)
+
+
+def add(text="hello", **more) -> AddMemory:
+    return AddMemory(memory(text, **more), NEW)
+
+
+def episode(content="hello", *, subject=MIRA, source_kind=SourceKind.USER_STATEMENT, **more):
+    return CaptureEpisode(
+        subject=subject, content=content, source_kind=source_kind, precondition=NEW, **more
+    )
+
+
+def patch(memory_id, when: Precondition = ANY, **fields) -> PatchMemory:
+    return PatchMemory(memory_id, MemoryPatch(fields=frozenset(fields), **fields), when)
+
+
+def confirm(memory_id, when: Precondition = ANY, episode_id=None) -> ConfirmMemory:
+    return ConfirmMemory(memory_id, Source(SourceKind.USER_CONFIRMATION, episode_id), when)
+
+
+def retract(memory_id=None, *, key=None, valid_to=None, when: Precondition = ANY):
+    return RetractMemory(when, memory_id, key, valid_to)
+
+
+def close_item(memory_id, *, closed_at=None, when: Precondition = ANY) -> CloseOpenItem:
+    return CloseOpenItem(memory_id, when, closed_at)
+
+
+def key_of(attribute="deadline", subject=MIRA, context="") -> FactKey:
+    return FactKey(subject, context, attribute)
+
+
+def refusal(call) -> PillionError | None:
+    """Why a call was refused; None: it was not."""
+    try:
+        call()
+    except PillionError as error:
+        return error
+    return None
+
+
+class Service:
+    """Use cases over one store, in one partition unless told otherwise."""
+
+    def __init__(
+        self,
+        store,
+        *,
+        clock=None,
+        ids=None,
+        embedder=None,
+        summarizers=None,
+        lost=lost_details,
+        index_from=1_000_000,
+        partition=ACME,
+    ) -> None:
+        self.store = store
+        self.clock = clock or FakeClock()
+        self.ids = ids or CountingIds()
+        self.partition = partition
+        self.patience = Patience()
+        self.use_cases = assemble(
+            store=store,
+            store_kind="test",
+            embedder=embedder,
+            summarizers=summarizers or {"extractive": create_extractive({})},
+            lost_details=lost,
+            clock=self.clock,
+            ids=self.ids,
+            settings=ServiceSettings(index_from=index_from),
+        )
+
+    def close(self) -> None:
+        self.use_cases.close()
+
+    # --- writing ---------------------------------------------------------------------------
+
+    def write(
+        self,
+        *mutations,
+        guards=(),
+        request_id="",
+        digest=b"d",
+        mode=EmbeddingMode.QUEUED,
+        validate_only=False,
+        partition=None,
+    ):
+        command = WriteCommand(
+            mutations=mutations,
+            guards=guards,
+            request_id=request_id,
+            body_digest=digest,
+            embedding_mode=mode,
+            validate_only=validate_only,
+        )
+        return self.use_cases.writer.write(partition or self.partition, command, self.patience)
+
+    def one(self, mutation, **more):
+        """Write one mutation and return its result."""
+        (result,) = self.write(mutation, **more).results
+        return result
+
+    def put(self, value="v", **more):
+        return self.one(put_fact(value, **more))
+
+    def import_(self, *items, mode=EmbeddingMode.QUEUED, partition=None):
+        return self.use_cases.importer.import_batch(
+            partition or self.partition, items, mode, self.patience
+        )
+
+    def forget(self, mode=ForgetMode.EXPIRE, *, partition=None, **selector):
+        command = ForgetCommand(mode=mode, **selector)
+        return self.use_cases.forgetter.forget(partition or self.partition, command, self.patience)
+
+    def consolidate(self, subject=MIRA, *, partition=None, **more):
+        command = ConsolidateCommand(subject=subject, **more)
+        return self.use_cases.consolidator.consolidate(
+            partition or self.partition, command, self.patience
+        )
+
+    # --- reading ---------------------------------------------------------------------------
+
+    @property
+    def revision(self) -> int:
+        return self.store.head(self.partition).revision
+
+    def get(self, memory_id, *, partition=None):
+        """The memory with an id."""
+        found, _ = self.use_cases.reader.get(
+            partition or self.partition,
+            Target(memory_id=memory_id),
+            ReadAt(),
+            include_vector=False,
+            deadline=self.patience,
+        )
+        return found.memory
+
+    def get_episode(self, episode_id):
+        found, _ = self.use_cases.reader.get(
+            self.partition,
+            Target(episode_id=episode_id),
+            ReadAt(),
+            include_vector=False,
+            deadline=self.patience,
+        )
+        return found.episode
+
+    def vector(self, memory_id):
+        found, _ = self.use_cases.reader.get(
+            self.partition,
+            Target(memory_id=memory_id),
+            ReadAt(),
+            include_vector=True,
+            deadline=self.patience,
+        )
+        return found.vector
+
+    def current(self, key=None, *, as_of=None):
+        """The row that answers for a fact at an instant, or None."""
+        (found,), _ = self.use_cases.reader.batch_get(
+            self.partition,
+            (Target(fact=key or key_of()),),
+            ReadAt(as_of=as_of),
+            include_vectors=False,
+            deadline=self.patience,
+        )
+        return found.memory if found is not None else None
+
+    def value_at(self, as_of=None, key=None):
+        row = self.current(key, as_of=as_of)
+        return row.value.data if row is not None else None
+
+    def list(
+        self,
+        filter_=EVERYTHING,
+        *,
+        page_size=1000,
+        page_token="",
+        episodes=False,
+        partition=None,
+        read=ReadAt(),  # noqa: B008 - frozen
+    ):
+        return self.use_cases.reader.list(
+            partition or self.partition,
+            filter_,
+            read,
+            page_size=page_size,
+            page_token=page_token,
+            episodes=episodes,
+            deadline=self.patience,
+        )
+
+    def listed(self, filter_=EVERYTHING, **more):
+        """The memories of a listing's first page."""
+        return [one.memory or one.episode for one in self.list(filter_, **more).records]
+
+    def history(self, key=None, *, memory_id=None, page_size=0, page_token=""):
+        return self.use_cases.reader.history(
+            self.partition,
+            fact=key,
+            memory_id=memory_id,
+            read=ReadAt(),
+            page_size=page_size,
+            page_token=page_token,
+            deadline=self.patience,
+        )
+
+    def search(self, text="", *, top_k=10, partition=None, **more):
+        query = SearchQuery(top_k=top_k, text=text, **more)
+        return self.use_cases.searcher.search(partition or self.partition, query, self.patience)
+
+    def found(self, text="", **more):
+        """The ids of a search's hits, in order."""
+        return [hit.memory.id for hit in self.search(text, **more).hits]
+
+    def records(self, partition=None):
+        """Every live record of the partition: what "nothing was written" is measured by."""
+        rows = {}
+        start = b""
+        while start is not None:
+            page = self.store.scan(partition or self.partition, start, KEY_SPACE_END, limit=10_000)
+            rows |= {row.key: (row.version, row.value) for row in page.rows}
+            start = page.next_start
+        return rows
+
+    @contextmanager
+    def refuses(self, reason, field=None, *, partition=None):
+        """Expect a refusal for a reason, at a field, that writes nothing."""
+        before = self.records(partition), self.store.head(partition or self.partition)
+        with pytest.raises(PillionError) as caught:
+            yield caught
+        assert caught.value.reason is reason, caught.value
+        if field is not None:
+            assert [one.field for one in caught.value.violations] == [field]
+        assert (self.records(partition), self.store.head(partition or self.partition)) == before
+
+
+def ram_service(**more) -> Service:
+    """A service over a fresh RAM store that shares the service's clock."""
+    clock = more.pop("clock", None) or FakeClock()
+    return Service(open_ram(StoreSettings(clock_us=clock.now_us)), clock=clock, **more)
+
+
+def lmdb_service(directory, **more) -> Service:
+    """A service over an LMDB store in a directory."""
+    clock = more.pop("clock", None) or FakeClock()
+    settings = StoreSettings(
+        directory=directory,
+        size_bytes_initial=1 << 20,
+        size_bytes_max=256 << 20,
+        clock_us=clock.now_us,
+    )
+    return Service(open_lmdb(settings), clock=clock, **more)
