@@ -7,6 +7,7 @@ import pytest
 from grpc import StatusCode
 from pillion_client import AddMemory, MessageTooLarge, NotServed, Source, Unavailable, errors
 from pillion_client._importing import ImportWindow
+from pillion_client._runtime import synchronous
 from pillion_client.testing import failure
 from pillion_proto.memory.v1 import memory_service_pb2 as pb
 
@@ -147,12 +148,24 @@ def test_a_backoff_makes_batches_smaller_and_waits(server, run, pauses):
     assert sorted(sizes, reverse=True) == sizes
 
 
-def test_stopping_early_cancels_the_stream(server, run):
+def test_stopping_early_cancels_the_stream(server, run, monkeypatch):
     ended = threading.Event()
+    kept = []
+
+    class Kept(synchronous.Duplex):
+        """Stays referenced, so that it is our cancel that ends it and not its collection."""
+
+        def __init__(self, *args, **kwargs):
+            super().__init__(*args, **kwargs)
+            kept.append(self)
+
+    monkeypatch.setattr(synchronous, "Duplex", Kept)
 
     def handler(requests, context):
         context.add_callback(ended.set)
-        yield from prompt(requests, context)
+        next(requests)
+        yield acknowledge(next(requests).batch)
+        ended.wait(30)  # only a cancelled call ends while its handler still runs
 
     server.script("Import", handler)
 
@@ -163,6 +176,7 @@ def test_stopping_early_cancels_the_stream(server, run):
                 break
 
     run(body)
+    assert len(kept) == 1
     assert ended.wait(5)
 
 
