@@ -59,7 +59,7 @@ lint: setup ## ruff, import contracts, clippy, rustfmt, buf, generated code is f
 	@$(BIN)/buf lint proto
 	@$(BIN)/python scripts/gen.py --check
 	@$(BIN)/python scripts/gen_sync_client.py --check
-	@cd ranker-rs && cargo fmt --check && cargo clippy --quiet --all-targets -- -D warnings
+	@cd ranker-rs && cargo fmt --all --check && cargo clippy --quiet --workspace --all-targets -- -D warnings
 
 .PHONY: types
 types: setup ## mypy (strict) and pyright

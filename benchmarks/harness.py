@@ -141,7 +141,7 @@ def serving(*arguments: str) -> Iterator[Served]:
         command = [
             sys.executable,
             "-m",
-            "pillion.cli.main",
+            "pillion.cli",
             "serve",
             "--directory",
             str(Path(scratch) / "data"),

@@ -101,7 +101,7 @@ def import_turns(target: str, tenant: str, lines: list[dict[str, Any]]) -> None:
             [
                 sys.executable,
                 "-m",
-                "pillion.cli.main",
+                "pillion.cli",
                 "--target",
                 target,
                 "--namespace",

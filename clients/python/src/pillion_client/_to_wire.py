@@ -26,6 +26,8 @@ from pillion_client.models import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from numpy.typing import NDArray
+
     from pillion_client.mutations import VectorLike
     from pillion_client.preconditions import Precondition
     from pillion_client.selection import Filter, GraphExpansion, Ranking, TimeWindow
@@ -163,6 +165,10 @@ def value(content: Value) -> types_pb2.Value:  # noqa: PLR0911  (one return for 
     raise TypeError(message)
 
 
+_FLOAT32: Final = np.dtype("<f4")
+_INFINITY: Final = float("inf")
+
+
 def vector(components: VectorLike) -> bytes:
     """Return the little-endian float32 bytes of a vector.
 
@@ -170,8 +176,18 @@ def vector(components: VectorLike) -> bytes:
         ValueError: It is empty, not one-dimensional, all zeros, or has a component that is NaN
             or infinite as a float32.
     """
-    with np.errstate(over="ignore"):  # a double too large for float32 is reported below
-        array = np.asarray(components, dtype="<f4")
+    if isinstance(components, np.ndarray) and components.dtype == _FLOAT32:
+        array = components
+    else:
+        with np.errstate(over="ignore"):  # a double too large for float32 is reported below
+            array = np.asarray(components, dtype=_FLOAT32)
+    if array.ndim == 1 and 0.0 < array.dot(array) < _INFINITY:
+        return array.tobytes()  # the square of its length says that nothing is wrong with it
+    return _checked_vector(array)
+
+
+def _checked_vector(array: NDArray[np.float32]) -> bytes:
+    """Say what is wrong with a vector; nothing may be, where squares only overflow or vanish."""
     if array.ndim != 1 or array.size == 0:
         message = f"a vector has one dimension and at least one component, not shape {array.shape}"
         raise ValueError(message)

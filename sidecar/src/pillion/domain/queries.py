@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pillion.domain.memory import MemoryKind, MemoryStatus
 
@@ -148,8 +148,7 @@ class SearchPath(IntEnum):
     NO_VECTOR = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(NamedTuple):
     """One memory that a search returned; ``cosine`` None when a vector is missing."""
 
     memory: Memory

@@ -128,14 +128,14 @@ class Searcher:
         )
         reader = RecordReader(self._store, partition, keys)
         memories = _memories(reader, resident, hits)
-        ids = list(memories)
-        if len(ids) < len(hits) or not all(
-            query.filter.admits(one, as_of, now) for one in memories.values()
-        ):
+        admits = query.filter.admits
+        if memories is None or not all(admits(one, as_of, now) for one in memories):
             return None
-        vectors = reader.vectors(ids, None) if query.include_vectors else {}
+        vectors: Mapping[UUID, bytes] = {}
+        if query.include_vectors:
+            vectors = reader.vectors([one.id for one in memories], None)
         return SearchAnswer(
-            hits=_hits(ids, memories, hits, vectors, scored=vector is not None),
+            hits=_hits(memories, hits, vectors, scored=vector is not None),
             revision=revision,
             exactness=exactness,
             path=path,
@@ -171,25 +171,31 @@ class Searcher:
         return embedded
 
 
-def _memories(reader: RecordReader, resident: Resident, ranked: ranker.Hits) -> dict[UUID, Memory]:
-    """Return the memories of what was ranked, in its order; those that are gone are missing."""
+def _memories(
+    reader: RecordReader, resident: Resident, ranked: ranker.Hits
+) -> Sequence[Memory] | None:
+    """Return the memories of what was ranked, in its order; None when one of them is gone."""
     raw = ranked.ids.tobytes()
     order = [raw[start : start + ID_BYTES] for start in range(0, len(raw), ID_BYTES)]
-    by_id = {one: resident.cache.get(one) for one in order}
-    missing = [UUID(bytes=one) for one, memory in by_id.items() if memory is None]
+    known = [resident.cache.get(one) for one in order]
+    missing = [UUID(bytes=one) for one, memory in zip(order, known, strict=True) if memory is None]
     if missing:
         read, revision = reader.bare_memories(missing, None)
         fresh = {one.bytes: memory for one, memory in read.items()}
         resident.cache.add(fresh, revision)
-        by_id |= fresh
-    memories = {memory.id: memory for memory in by_id.values() if memory is not None}
-    reader.fill_fact_versions(memories, None)
+        known = [memory or fresh.get(one) for one, memory in zip(order, known, strict=True)]
+    memories = [memory for memory in known if memory is not None]
+    if len(memories) < len(order):
+        return None
+    if any(memory.attribute for memory in memories):
+        by_id = {memory.id: memory for memory in memories}
+        reader.fill_fact_versions(by_id, None)
+        return list(by_id.values())
     return memories
 
 
 def _hits(
-    ids: Sequence[UUID],
-    memories: Mapping[UUID, Memory],
+    memories: Sequence[Memory],
     ranked: ranker.Hits,
     vectors: Mapping[UUID, bytes],
     *,
@@ -198,16 +204,16 @@ def _hits(
     """Return what was ranked, with its memories; ``scored``: a query vector took part."""
     return tuple(
         Hit(
-            memories[one],
+            memory,
             score,
             relevance,
             recency,
             importance,
-            cosine if scored and not memories[one].vector_pending else None,
-            vectors.get(one, b""),
+            cosine if scored and not memory.vector_pending else None,
+            vectors[memory.id] if vectors and memory.id in vectors else b"",
         )
-        for one, score, relevance, recency, importance, cosine in zip(
-            ids,
+        for memory, score, relevance, recency, importance, cosine in zip(
+            memories,
             ranked.scores.tolist(),
             ranked.relevance.tolist(),
             ranked.recency.tolist(),

@@ -11,7 +11,7 @@ from pillion_proto.memory.v1 import types_pb2
 from pillion.domain.limits import IMPORT_BATCH_MAX
 from pillion.domain.memory import FOREVER
 from pillion.transport.convert.instants import duration_to_wire, put_instant
-from pillion.transport.convert.records import fill_memory, fill_record
+from pillion.transport.convert.records import fill_memory, fill_memory_again, fill_record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -70,7 +70,7 @@ def search_to_wire(
     add = response.hits.add
     for hit in answer.hits:
         target = add(score=hit.score)
-        fill_memory(target.memory, hit.memory, partition, hit.vector)
+        fill_memory_again(target.memory, hit.memory, partition, hit.vector)
         if include_parts:
             parts = target.parts
             parts.relevance = hit.relevance

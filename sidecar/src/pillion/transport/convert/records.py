@@ -46,6 +46,38 @@ def fill_record(target: memory_service_pb2.Record, found: Found, partition: Part
         fill_episode(target.episode, found.episode, partition)
 
 
+_ENCODED_MAX: Final = 8192
+_encoded: dict[tuple[object, ...], bytes] = {}
+
+
+def fill_memory_again(
+    target: types_pb2.Memory, memory: Memory, partition: Partition, vector: bytes = b""
+) -> None:
+    """Write a memory that is likely to be sent again: its encoding is kept.
+
+    A version never repeats, so what a memory of this id and version looks like never changes,
+    but for the two fields that only a read fills in, which are part of the key.
+    """
+    key = (
+        memory.id.int,
+        memory.version,
+        memory.fact_version,
+        memory.vector_pending,
+        partition.namespace,
+        partition.tenant,
+    )
+    encoded = _encoded.get(key)
+    if encoded is None:
+        fill_memory(target, memory, partition)
+        if len(_encoded) >= _ENCODED_MAX:
+            _encoded.clear()
+        _encoded[key] = target.SerializeToString()
+    else:
+        target.MergeFromString(encoded)
+    if vector:
+        target.vector = vector
+
+
 def fill_memory(
     target: types_pb2.Memory, memory: Memory, partition: Partition, vector: bytes = b""
 ) -> None:
