@@ -29,6 +29,7 @@ from pillion.domain.memory import MemoryKind
 from pillion.domain.queries import Filter
 from pillion.domain.validation import (
     check_instant,
+    check_partition,
     check_request_id,
     check_subject,
     check_text,
@@ -94,6 +95,7 @@ class Consolidator:
         Raises:
             PillionError: ALREADY_RUNNING when this partition is being consolidated.
         """
+        check_partition(partition)
         summarizer = self._checked(command)
         token = token_id("consolidate", command.request_id) if command.request_id else b""
         if token and not command.dry_run:

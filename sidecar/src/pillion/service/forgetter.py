@@ -17,6 +17,7 @@ from pillion.domain.memory import FOREVER, Episode, Memory
 from pillion.domain.validation import (
     check_count,
     check_fact_key,
+    check_partition,
     check_request_id,
     check_subject,
 )
@@ -79,6 +80,7 @@ class Forgetter:
             PillionError: NOT_FOUND when one of the ids is neither memory nor episode; nothing
                 was changed then.
         """
+        check_partition(partition)
         _check(command)
         token = token_id("forget", command.request_id) if command.request_id else b""
         if token and not command.dry_run:

@@ -11,7 +11,7 @@ from pillion.domain.commands import ImportAck, ImportRejection
 from pillion.domain.errors import PillionError, Reason
 from pillion.domain.limits import COMMIT_TRIES_MAX, IMPORT_BATCH_MAX
 from pillion.domain.mutations import AddMemory, CaptureEpisode, PutFact
-from pillion.domain.validation import check_count, check_mutation
+from pillion.domain.validation import check_count, check_mutation, check_partition
 from pillion.service.vectors import pending_added
 from pillion.service.writer import changed_too_often
 
@@ -63,6 +63,7 @@ class Importer:
         is there already is counted as existing: a second run of the same import writes nothing
         twice.
         """
+        check_partition(partition)
         check_count("items", len(items), IMPORT_BATCH_MAX)
         good: list[tuple[int, Mutation]] = []
         rejections: list[ImportRejection] = []

@@ -9,6 +9,7 @@ from pillion_storage import codec
 from pillion_storage.keys import memory_key, pending_key, vector_key
 
 from pillion.domain.errors import PillionError, Reason
+from pillion.domain.validation import check_partition
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,11 +28,12 @@ WAIT_STEP_SECONDS: Final = 0.25
 def wait_for_revision(
     store: Store, partition: Partition, revision: int, deadline: Deadline
 ) -> None:
-    """Wait until the partition has reached a revision.
+    """Wait until the partition, whose names are checked, has reached a revision.
 
     Raises:
         PillionError: FUTURE_REVISION when the deadline comes first.
     """
+    check_partition(partition)
     while store.head(partition).revision < revision:
         left = deadline.remaining_seconds()
         if left <= 0:

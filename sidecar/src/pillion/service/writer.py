@@ -13,7 +13,7 @@ from pillion.domain.commands import WriteAnswer
 from pillion.domain.errors import PillionError, Reason
 from pillion.domain.limits import COMMIT_TRIES_MAX
 from pillion.domain.mutations import EmbeddingMode
-from pillion.domain.validation import check_write
+from pillion.domain.validation import check_partition, check_write
 from pillion.service import answers
 from pillion.service.applier import Applier, text_to_embed
 from pillion.service.draft import Draft
@@ -76,6 +76,7 @@ class Writer:
                 DEADLINE_EXCEEDED or a lost connection is the outcome unknown: retry with the same
                 request_id.
         """
+        check_partition(partition)
         check_write(command)
         token = token_id("write", command.request_id) if command.request_id else b""
         if token:
