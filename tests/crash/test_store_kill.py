@@ -40,6 +40,13 @@ def settings(directory: Path) -> StoreSettings:
     return StoreSettings(directory=directory, size_bytes_initial=1 << 20)
 
 
+def commit_or_exit(store, thread):
+    try:
+        commit_for_ever(store, thread)
+    finally:
+        os._exit(1)  # the parent expects the exit status of a kill
+
+
 def commit_for_ever(store, thread):
     """Number the batches of a thread from where it stands; report each one that is on disk."""
     partition = where(thread)
@@ -91,14 +98,17 @@ def run_and_kill(directory, lines):
     )
     acknowledged = {}
     with child:
-        for count, line in enumerate(child.stdout, start=1):
-            if count == lines:
-                child.send_signal(signal.SIGKILL)
-            # What was in the pipe already was acknowledged before the kill: read it all.
-            fields = line.split()
-            if len(fields) == 3 and line.endswith("\n"):
-                thread, number, revision = map(int, fields)
-                acknowledged[thread] = number, revision
+        try:
+            for count, line in enumerate(child.stdout, start=1):
+                if count == lines:
+                    child.kill()
+                # What was in the pipe already was acknowledged before the kill: read it all.
+                fields = line.split()
+                if len(fields) == 3 and line.endswith("\n"):
+                    thread, number, revision = map(int, fields)
+                    acknowledged[thread] = number, revision
+        finally:
+            child.kill()
     assert child.returncode == -signal.SIGKILL
     return acknowledged
 
@@ -122,5 +132,5 @@ def test_kill_9_loses_nothing_that_was_acknowledged(tmp_path):
 if __name__ == "__main__":
     the_store = open_store(settings(Path(sys.argv[1])))
     for index in range(THREADS):
-        threading.Thread(target=commit_for_ever, args=(the_store, index), daemon=True).start()
+        threading.Thread(target=commit_or_exit, args=(the_store, index), daemon=True).start()
     threading.Event().wait()

@@ -31,7 +31,7 @@ META = Database(
     "name",
     "bytes",
     "`format` (u32), `created` (u64 µs), `partitions` (u32, how many numbers are given out), "
-    "`probe` (u64 µs)",
+    "`probe` and `turnover` (u64 µs, when last written)",
     1,
 )
 PARTITIONS = Database(

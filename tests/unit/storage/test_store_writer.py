@@ -153,6 +153,20 @@ def test_a_group_of_conflicts_writes_nothing(store, held):
     assert store._environment._env.info()["last_txnid"] == before
 
 
+def test_every_commit_is_flushed(store):
+    flags = store._environment._env.flags()
+    assert flags["sync"]
+    assert flags["metasync"]
+    assert not flags["writemap"]
+    assert not flags["map_async"]
+
+
+def test_the_head_of_a_partition_in_use_costs_no_read(store, monkeypatch):
+    store.commit(P, ONE)
+    monkeypatch.setattr(store._environment, "snapshot", None)
+    assert store.head(P).revision == 1
+
+
 def test_the_defaults_are_sane():
     settings = StoreSettings()
     assert settings.size_bytes_initial <= settings.size_bytes_max

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import threading
 import time
 from functools import partial
 from typing import TYPE_CHECKING
@@ -62,6 +64,7 @@ FEATURES = Features(name="lmdb", durable=True, shared=False, history=True, backu
 # Numbers of partitions never change, so they are kept; about 200 bytes each.
 _NUMBERS_MAX = 65_536
 _PROBE = b"probe"
+_TURNOVER = b"turnover"
 _NO_HEAD = HeadRow(b"")
 
 
@@ -75,6 +78,7 @@ class LmdbStore:
         self._waiters = Waiters()
         self._writer = Writer(self._environment, settings, self._waiters.wake)
         self._numbers: dict[Partition, int] = {}
+        self._probing = threading.Lock()
         self._closed = False
         self._pid = os.getpid()
 
@@ -199,14 +203,13 @@ class LmdbStore:
         """See ``Store.wait``."""
         self._check_open()
         deadline = time.monotonic() + timeout_seconds
-        with self._waiters.waiting(partition) as event:
-            while not self._closed:
-                if self.head(partition).revision > after_revision:
-                    return True
+        with self._waiters.waiting(partition) as event, contextlib.suppress(StoreClosed):
+            while self.head(partition).revision <= after_revision:
                 remaining = deadline - time.monotonic()
                 if remaining <= 0 or not event.wait(remaining):
                     return False
                 event.clear()
+            return True
         return False
 
     def head(self, partition: Partition) -> Head:
@@ -303,7 +306,7 @@ class LmdbStore:
         LMDB hands out pages freed by transaction n from n + 2 on. In a full store every commit
         would fail for want of them and abort, so n + 2 would never come.
         """
-        self._writer.submit(_write_probe, frees_space=True).result()
+        self._writer.submit(partial(_write_mark, name=_TURNOVER), frees_space=True).result()
 
     def partition_stats(self, partition: Partition) -> PartitionStats:
         """See ``Store.partition_stats``."""
@@ -343,11 +346,11 @@ class LmdbStore:
     def probe(self) -> None:
         """See ``Store.probe``."""
         self._check_open()
-        written = self._writer.submit(_write_probe).result()
-        with self._environment.snapshot() as txn:
-            row = txn.get(_PROBE, db=self._databases.meta)
-        # A later probe may have written in between; then the row is newer, never older.
-        if row is None or records.unseal(META, _PROBE, row) < written:
+        with self._probing:  # so that nobody else writes the mark in between
+            written = self._writer.submit(partial(_write_mark, name=_PROBE)).result()
+            with self._environment.snapshot() as txn:
+                row = txn.get(_PROBE, db=self._databases.meta)
+        if row is None or records.unseal(META, _PROBE, row) != written:
             raise StoreError("what the probe wrote could not be read back")
 
     def backup(self, destination: Path) -> None:
@@ -376,7 +379,7 @@ def _secret(unit: Unit, partition: Partition) -> bytes:
     return identity.secret
 
 
-def _write_probe(unit: Unit) -> bytes:
+def _write_mark(unit: Unit, name: bytes) -> bytes:
     content = records.U64.pack(unit.settings.clock_us())
-    unit.txn.put(_PROBE, records.seal(META, _PROBE, content), db=unit.databases.meta)
+    unit.txn.put(name, records.seal(META, name, content), db=unit.databases.meta)
     return content

@@ -4,8 +4,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -68,6 +70,15 @@ class LifecycleConformance(ConformanceBase):
         ]
         self.store.close()
         assert all(future.done() and future.exception() is None for future in futures)
+
+    def test_close_wakes_who_waits(self) -> None:
+        with ThreadPoolExecutor(4) as pool:
+            waiting = [pool.submit(self.store.wait, self.partition, 0, 60.0) for _ in range(4)]
+            self.store.close()
+            for future in waiting:
+                # Either it was waiting already, or it came too late.
+                with contextlib.suppress(StoreClosed):
+                    assert future.result(30.0) is False
 
     def test_a_probe_passes_and_leaves_nothing_visible(self) -> None:
         self.store.probe()
