@@ -23,6 +23,7 @@ from pydantic_settings import SettingsError as UnreadableVariable
 
 from pillion.domain.limits import DEADLINE_DEFAULT_MS
 from pillion.logs import LogFormat, LogLevel
+from pillion.service.assemble import INDEX_FROM_DEFAULT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -126,7 +127,7 @@ class Settings(BaseSettings):
     index_from: Annotated[
         int,
         Field(ge=1, description="Vectors of a partition from which an approximate index pays."),
-    ] = 50_000
+    ] = INDEX_FROM_DEFAULT
     log_level: Annotated[LogLevel, Field(description="debug, info, warning or error.")] = (
         LogLevel.INFO
     )

@@ -10,11 +10,20 @@ from pillion.cli.show import moment
 
 
 @click.command()
+@click.option(
+    "--wait",
+    "wait_seconds",
+    type=click.FloatRange(min=0),
+    metavar="SECONDS",
+    help="Wait this long for a server that is starting.",
+)
 @shared_options()
 @pass_session
-def info(session: Session) -> None:
+def info(session: Session, wait_seconds: float | None) -> None:
     """Show what the server is, can do, and its limits."""
     with session.client() as client:
+        if wait_seconds is not None:
+            client.wait_until_ready(wait_seconds)
         found = client.info()
         target, healthy = client.target, client.health()
     output = session.output
