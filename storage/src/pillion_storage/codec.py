@@ -281,6 +281,7 @@ def decode_episode(episode_id: UUID, data: bytes, version: int) -> Episode:
 
 _ROW: Final = 1
 _EVIDENCE: Final = 2
+_EVIDENCE_VECTOR: Final = 5  # its place in the body
 
 
 def encode_row(entry: Entry) -> bytes:
@@ -289,17 +290,16 @@ def encode_row(entry: Entry) -> bytes:
     return pack([_ROW, entry.memory_id.bytes, entry.fingerprint, int(entry.source_kind), end])
 
 
-def encode_evidence(entry: Entry, statement: Memory) -> bytes:
+def encode_evidence(entry: Entry, statement: Memory, vector: bytes = b"") -> bytes:
     """Return an EVIDENCE entry as stored, with all that it needs to become a row one day."""
-    return pack(
-        [
-            _EVIDENCE,
-            entry.memory_id.bytes,
-            entry.fingerprint,
-            int(entry.source_kind),
-            encode_memory(statement),
-        ]
-    )
+    body = [
+        _EVIDENCE,
+        entry.memory_id.bytes,
+        entry.fingerprint,
+        int(entry.source_kind),
+        encode_memory(statement),
+    ]
+    return pack([*body, vector] if vector else body)
 
 
 def decode_entry(valid_from: int, data: bytes) -> Entry:
@@ -324,11 +324,15 @@ def decode_entry(valid_from: int, data: bytes) -> Entry:
         raise Corrupt("timeline entry", type(error).__name__) from error
 
 
-def decode_evidence_statement(memory_id: UUID, data: bytes) -> Memory:
-    """Return the statement kept in an EVIDENCE entry, as a memory with the given id."""
+def decode_evidence_statement(memory_id: UUID, data: bytes) -> tuple[Memory, bytes]:
+    """Return the statement kept in an EVIDENCE entry, as a memory with the given id.
+
+    With it comes the caller's own vector; empty: there was none.
+    """
     body = unpack(data)
     try:
-        return decode_memory(memory_id, body[4], 0)
+        statement = decode_memory(memory_id, body[4], 0)
+        return statement, bytes(body[_EVIDENCE_VECTOR]) if len(body) > _EVIDENCE_VECTOR else b""
     except _MISSHAPEN as error:
         raise Corrupt("timeline evidence", type(error).__name__) from error
 

@@ -161,12 +161,12 @@ def test_a_row_comes_back(entry):
     assert codec.decode_entry(entry.valid_from, codec.encode_row(entry)) == entry
 
 
-@given(entries, memories)
-def test_evidence_comes_back_with_its_statement(entry, memory):
+@given(entries, memories, st.just(b"") | st.binary(min_size=4, max_size=8))
+def test_evidence_comes_back_with_its_statement(entry, memory, vector):
     evidence = replace(entry, is_row=False, valid_to=FOREVER)
-    data = codec.encode_evidence(evidence, memory)
+    data = codec.encode_evidence(evidence, memory, vector)
     assert codec.decode_entry(evidence.valid_from, data) == evidence
-    assert codec.decode_evidence_statement(ID, data) == replace(memory, version=0)
+    assert codec.decode_evidence_statement(ID, data) == (replace(memory, version=0), vector)
 
 
 @given(identities)
@@ -374,6 +374,9 @@ def golden_records() -> dict[str, bytes]:
     made["row_closed"] = codec.encode_row(entry)
     made["row_open"] = codec.encode_row(replace(entry, valid_to=FOREVER))
     made["evidence"] = codec.encode_evidence(replace(entry, is_row=False), bare)
+    made["evidence_with_vector"] = codec.encode_evidence(
+        replace(entry, is_row=False), bare, b"\x00\x00\x80?"
+    )
     made["embedder"] = codec.encode_embedder(EmbedderIdentity("e5", "4", 384, "abc", 0.79))
     made["fingerprint_text"] = Value(ValueKind.TEXT, "2026-06-30").fingerprint
     made["fingerprint_subject"] = Value(ValueKind.SUBJECT, Subject("user", "mira")).fingerprint

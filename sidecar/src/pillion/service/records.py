@@ -89,13 +89,18 @@ class Records:
         self._vectors.write(memory.id, memory.text, vector)
         self._index(memory)
 
-    def create_like(self, memory: Memory, other: Memory) -> None:
-        """Add a memory that has another's vector wherever it has another's text."""
-        if memory.text == other.text:
+    def check_vector(self, vector: bytes) -> None:
+        """Refuse a caller's vector that does not fit the partition's; empty is fine."""
+        if vector:
+            self._vectors.require_client_space(vector)
+
+    def create_like(self, memory: Memory, other: Memory, vector: bytes = b"") -> None:
+        """Add a memory that has another's vector wherever it has another's text, not its own."""
+        if not vector and memory.text == other.text:
             self._vectors.copy(other.id, memory.id)
             self._index(memory)
         else:
-            self.create(memory)
+            self.create(memory, vector)
 
     def _index(self, memory: Memory) -> None:
         self._draft.put(memory_key(memory.id), codec.encode_memory(memory))

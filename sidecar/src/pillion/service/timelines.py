@@ -115,11 +115,13 @@ class Timelines:
         statement = Statement(memory.valid_from, fingerprint, said_by, valid_to, policy)
         plan = plan_put(self.surroundings(key, memory.valid_from), statement)
         if plan.new_row_to is None:
-            return self._keep(memory, plan, fingerprint)
+            return self._keep(memory, plan, statement, vector)
         self.touch_head(key)
         replaced = plan.close or plan.correct
         old = self._records.memory(replaced.memory_id) if replaced is not None else None
-        resumed = self._resumed(plan, old, plan.new_row_to, new_id) if old is not None else None
+        resumed, own_vector = None, b""
+        if old is not None:
+            resumed, own_vector = self._resumed(plan, old, plan.new_row_to, new_id)
         row = _placed(memory, plan, plan.new_row_to, old, resumed)
         if plan.close is not None:
             self._close(plan.close, row.valid_from, EndReason.SUPERSEDED, row.id)
@@ -134,7 +136,7 @@ class Timelines:
         if resumed is not None and old is not None:
             resumed = replace(resumed, supersedes=row.id)
             self._put_entry(resumed, (plan.promote or replaced or statement).source_kind)
-            self._records.create_like(resumed, old)
+            self._records.create_like(resumed, old, own_vector)
         return MutationResult(
             row.id,
             plan.outcome,
@@ -143,7 +145,9 @@ class Timelines:
             valid_to=row.valid_to,
         )
 
-    def _keep(self, memory: Memory, plan: PutPlan, fingerprint: bytes) -> MutationResult:
+    def _keep(
+        self, memory: Memory, plan: PutPlan, statement: Statement, vector: bytes
+    ) -> MutationResult:
         """Carry out a plan that makes no row: evidence, or the existing row was kept."""
         supported = plan.supports
         if supported is None:
@@ -159,12 +163,17 @@ class Timelines:
             )
         self.touch_head(memory.fact_key)
         if plan.mark_evidence:
+            self._records.check_vector(vector)
             entry = Entry(
-                memory.valid_from, supported, fingerprint, memory.source.kind, is_row=False
+                memory.valid_from,
+                supported,
+                statement.fingerprint,
+                statement.source_kind,
+                is_row=False,
             )
             self._draft.put(
                 self._keys.entry(memory.fact_key, memory.valid_from),
-                codec.encode_evidence(entry, memory),
+                codec.encode_evidence(entry, memory, vector),
             )
         self._records.update(_with_evidence(row, memory, self._now))
         return MutationResult(row.id, plan.outcome, fact_version=-1, valid_to=row.valid_to)
@@ -177,17 +186,20 @@ class Timelines:
 
     def _resumed(
         self, plan: PutPlan, old: Memory, start: int, new_id: Callable[[], UUID]
-    ) -> Memory | None:
-        """Return the row by which the old row's value goes on after the new one, if it does."""
+    ) -> tuple[Memory | None, bytes]:
+        """Return the row by which the old row's value goes on after the new one, if it does.
+
+        With it comes the vector that evidence brought along, if it did.
+        """
         if plan.promote is None and plan.resume_from is None:
-            return None
-        base = old
+            return None, b""
+        base, vector = old, b""
         if plan.promote is not None:
             data = self._draft.get(self._keys.entry(old.fact_key, plan.promote.valid_from))
             if data is None:
                 raise AssertionError("promoted evidence is in the draft")
-            base = codec.decode_evidence_statement(old.id, data)
-        return replace(
+            base, vector = codec.decode_evidence_statement(old.id, data)
+        resumed = replace(
             base,
             id=new_id(),
             valid_from=start,
@@ -200,6 +212,7 @@ class Timelines:
             created_at=self._now,
             updated_at=self._now,
         )
+        return resumed, vector
 
     def _put_entry(self, row: Memory, said_by: SourceKind) -> None:
         """Put a row on its timeline."""

@@ -62,11 +62,11 @@ class VectorWriter:
             PillionError: EMBEDDER_MISMATCH or DIMENSION_MISMATCH when it does not fit the
                 partition.
         """
-        space = self.space()
         if vector:
-            self._require_client_space(space, vector)
+            self.require_client_space(vector)
             self._draft.put(vector_key(memory_id), vector)
             return
+        space = self.space()
         if self._server is None or (space is not None and space.name == CLIENT_SPACE):
             return  # the server makes no vector here: other signals recall it
         self._require_server_space(space, self._server)
@@ -85,7 +85,9 @@ class VectorWriter:
         elif self._draft.get(pending_key(from_id)) is not None:
             self._draft.put(pending_key(to_id))
 
-    def _require_client_space(self, space: EmbedderIdentity | None, vector: bytes) -> None:
+    def require_client_space(self, vector: bytes) -> None:
+        """Make the partition one of clients' vectors, or refuse one that does not fit it."""
+        space = self.space()
         if space is None:
             identity = client_space(len(vector) // FLOAT32_BYTES)
             self._draft.put(EMBEDDER_KEY, codec.encode_embedder(identity))
