@@ -188,6 +188,8 @@ class Applier:
         if memory.status is MemoryStatus.CANDIDATE:
             # A guess is kept beside the timeline; it joins it when somebody confirms it.
             self.records.create(memory, mutation.fact.vector)
+            # So that forgetting the fact finds its guesses too.
+            self._draft.put(self._keys.row(memory.fact_key, memory.id))
             return MutationResult(memory.id, Outcome.CREATED, valid_to=memory.valid_to)
         result = self.timelines.put(
             memory,

@@ -25,6 +25,7 @@ from pillion.domain.limits import (
     PAGE_SIZE_DEFAULT,
     PAGE_SIZE_MAX,
 )
+from pillion.domain.memory import MemoryStatus
 from pillion.domain.queries import Found, HistoryEntry, Page
 from pillion.domain.validation import check_count, check_fact_key, check_filter, check_instant
 from pillion.service.draft import Draft
@@ -260,7 +261,12 @@ class Reader:
         entries: MutableSequence[HistoryEntry] = []
         for one in ids:
             deadline.check()
-            entries.extend(self._versions(partition, one, revision))
+            entries.extend(
+                version
+                for version in self._versions(partition, one, revision)
+                # A guess is kept under the key and was never part of the timeline.
+                if fact is None or version.memory.status is not MemoryStatus.CANDIDATE
+            )
         if not entries:
             raise not_found("fact" if fact is not None else "memory", memory_id or fact.attribute)  # type: ignore[union-attr]
         ordered = sorted(
