@@ -32,9 +32,9 @@ class FakeClock:
 
 
 class CountingIds:
-    """Ids 1, 2, 3 ... in the shape of UUIDv7: later ones sort after earlier ones."""
+    """Ids that count up in the shape of UUIDv7, beyond those that tests choose themselves."""
 
-    def __init__(self, first: int = 1) -> None:
+    def __init__(self, first: int = 1_000_000) -> None:
         self._lock = threading.Lock()
         self._next = first
 

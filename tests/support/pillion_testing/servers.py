@@ -46,7 +46,7 @@ def serve_in_vain(directory, *flags, **options):
 
 
 class ServerProcess:
-    """A server in a directory, ready when made. Its log is read all the time, so it never blocks."""
+    """A server in a directory, ready when made. Its log is read as it comes, so it never blocks."""
 
     def __init__(self, directory, *flags):
         self.directory = directory

@@ -18,13 +18,19 @@ CLUSTER_MEMORIES_MAX: Final = 24
 # deviations of all similarities of the set. Relative, because cosines of different embedders
 # cannot share a threshold.
 SIMILARITY_DEVIATIONS: Final = 1.0
+# How far from unrelated (0) to identical (1) two memories surely speak of the same thing. Where all
+# of a set do, none stands out from the others, and only this can tell.
+SURELY_SAME: Final = 0.6
 
 
-def same_thing_threshold(similarities: Sequence[Sequence[float]]) -> float:
+def same_thing_threshold(
+    similarities: Sequence[Sequence[float]], unrelated: float | None = None
+) -> float:
     """Return the similarity from which two of these memories speak of the same thing.
 
     Args:
         similarities: A symmetric n x n matrix; its diagonal is not looked at.
+        unrelated: The similarity that memories have which have nothing in common; None: unknown.
     """
     count = len(similarities)
     pairs = [similarities[i][j] for i in range(count) for j in range(i)]
@@ -32,7 +38,10 @@ def same_thing_threshold(similarities: Sequence[Sequence[float]]) -> float:
         return math.inf
     mean = math.fsum(pairs) / len(pairs)
     deviation = math.sqrt(math.fsum((one - mean) ** 2 for one in pairs) / len(pairs))
-    return mean + SIMILARITY_DEVIATIONS * deviation
+    usual = mean + SIMILARITY_DEVIATIONS * deviation
+    if unrelated is None:
+        return usual
+    return min(usual, unrelated + SURELY_SAME * (1.0 - unrelated))
 
 
 def cluster(similarities: Sequence[Sequence[float]], threshold: float) -> list[list[int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from contextlib import contextmanager
 from dataclasses import replace
@@ -11,7 +12,7 @@ from uuid import UUID
 import numpy as np
 from pillion_storage import codec
 from pillion_storage.api import Batch, Committed, Token
-from pillion_storage.keys import SubjectRecord, id_of, prefix_end
+from pillion_storage.keys import EMBEDDER_KEY, SubjectRecord, id_of, prefix_end
 
 from pillion.domain.commands import ConsolidateReport, SkippedCluster, SkipReason
 from pillion.domain.consolidation import cluster, consolidated, same_thing_threshold
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
 WEEK_US: Final = 7 * 86_400 * 1_000_000
 SENTENCES_MAX: Final = 12
 SCAN_ROWS: Final = 500
+_WORD: Final = re.compile(r"\w+")
 
 
 class Consolidator:
@@ -224,9 +226,13 @@ class Consolidator:
             rows = np.stack([np.frombuffer(vectors[one], dtype="<f4") for one in ids])
             rows = rows / np.linalg.norm(rows, axis=1, keepdims=True)
             similarities = (rows @ rows.T).tolist()
+            # 0.0 means that nobody measured it: clients' vectors, for example.
+            space = self._store.read(partition, (EMBEDDER_KEY,)).entries[EMBEDDER_KEY]
+            unrelated = codec.decode_embedder(space.value).unrelated_cosine or None
         else:
             similarities = _word_overlap([one.text for one in memories])
-        return cluster(similarities, same_thing_threshold(similarities))
+            unrelated = 0.0
+        return cluster(similarities, same_thing_threshold(similarities, unrelated))
 
     def _consolidate_one(
         self,
@@ -289,7 +295,7 @@ def _skip(sources: Sequence[Memory], reason: SkipReason, lost: int = 0) -> Skipp
 
 def _word_overlap(texts: Sequence[str]) -> list[list[float]]:
     """Return the Jaccard similarity of the texts' word sets, a symmetric matrix."""
-    words = [frozenset(text.lower().split()) for text in texts]
+    words = [frozenset(_WORD.findall(text.casefold())) for text in texts]
     matrix = [[1.0] * len(words) for _ in words]
     for i, mine in enumerate(words):
         for j in range(i):

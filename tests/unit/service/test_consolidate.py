@@ -1,0 +1,266 @@
+"""Consolidate: lasting facts are stated with their sources, and live writers win."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from pillion.domain.commands import SkipReason
+from pillion.domain.errors import PillionError, Reason
+from pillion.domain.limits import CLUSTER_SIZE_MAX
+from pillion.domain.memory import MemoryKind, Source, SourceKind
+from pillion.domain.mutations import EmbeddingMode
+from pillion.domain.queries import Filter
+from pillion.domain.scope import Subject
+from pillion.domain.statements import ExtractedStatement
+from pillion_testing.fakes import DAY, START, FakeEmbedder
+from pillion_testing.service import ACME, MIRA, add, episode, floats, patch, ram_service
+
+OLD = START - 30 * DAY
+TEA = [
+    "Mira drinks green tea every morning.",
+    "Mira drinks green tea every morning before work.",
+    "Every morning Mira drinks green tea.",
+]
+RUN = [
+    "Mira runs along the river on Sundays.",
+    "On Sundays Mira runs along the river.",
+    "Mira runs along the river on Sundays with Ada.",
+]
+
+
+def tell(service, texts, **more):
+    return [
+        service.one(add(text, valid_from=OLD + number, **more)).id
+        for number, text in enumerate(texts)
+    ]
+
+
+def test_end_to_end_with_the_extractive_summarizer(service):
+    tea = tell(service, TEA, labels=("drinks",), importance=0.4, pii_labels=("habit",))
+    run = tell(service, RUN, importance=0.8)
+    recent = service.one(add("Mira drinks green tea every morning again.")).id
+    report = service.consolidate()
+    assert (report.clusters, report.consolidated, report.more) == (2, 6, False)
+    assert {one.derived_from for one in report.created} == {tuple(tea), tuple(run)}
+    for made in report.created:
+        stored = service.get(made.id)
+        sources = [service.get(one) for one in made.derived_from]
+        assert stored.kind is MemoryKind.SEMANTIC
+        assert stored.source.kind is SourceKind.CONSOLIDATION
+        assert stored.version == made.version == sources[0].version
+        assert stored.importance == max(one.importance for one in sources)
+        assert stored.valid_from == max(one.valid_from for one in sources)
+        assert all(one.consolidated_into == made.id for one in sources)
+    about_tea = next(one for one in report.created if one.derived_from == tuple(tea))
+    assert (about_tea.labels, about_tea.pii_labels) == (("drinks",), ("habit",))
+    assert service.get(recent).consolidated_into is None
+    # Sources rank lower than they did; they are still there.
+    found = service.found(top_k=20)
+    assert set(tea + run) <= set(found)
+    assert min(found.index(one) for one in tea + run) > found.index(about_tea.id)
+    # What is done is not done again.
+    again = service.consolidate()
+    assert (again.clusters, again.created) == (0, ())
+
+
+def test_a_dry_run_changes_nothing(service):
+    tell(service, TEA)
+    before = service.records(), service.revision
+    report = service.consolidate(dry_run=True, request_id="r")
+    assert report.dry_run
+    assert len(report.created) == 1
+    assert (service.records(), service.revision) == before
+    assert service.consolidate(request_id="r").consolidated == 3
+
+
+class Forgetful:
+    """A summarizer that states something and leaves every detail out."""
+
+    def summarize(self, texts, *, sentences_max):
+        return [ExtractedStatement("Something happened.", tuple(range(len(texts))))]
+
+
+def test_a_cluster_that_would_lose_details_is_left_alone():
+    service = ram_service(summarizers={"forgetful": Forgetful()})
+    ids = tell(service, [f"Mira paid 42.50 EUR to Ada on 2026-03-0{n}." for n in (1, 2, 3)])
+    before = service.records(), service.revision
+    report = service.consolidate(summarizer="forgetful")
+    assert (report.clusters, report.created, report.consolidated) == (1, (), 0)
+    (skipped,) = report.skipped
+    assert (skipped.memory_ids, skipped.reason) == (tuple(ids), SkipReason.LOSES_DETAILS)
+    assert skipped.lost_details > 0
+    assert (service.records(), service.revision) == before
+
+
+def test_small_clusters_are_named(service):
+    ids = tell(service, TEA[:2])
+    report = service.consolidate(cluster_size_min=3)
+    assert report.clusters == 0
+    assert {one.reason for one in report.skipped} == {SkipReason.TOO_SMALL}
+    assert {memory for one in report.skipped for memory in one.memory_ids} == set(ids)
+
+
+def test_only_what_is_old_episodic_recalled_and_of_the_context_is_looked_at(service):
+    tell(service, TEA, context="work")
+    tell(service, TEA, subject=Subject("user", "bob"))
+    tell(service, TEA, kind=MemoryKind.PROCEDURAL)
+    tell(service, TEA, source=Source(SourceKind.INFERENCE))
+    tell(service, TEA, expires_at=START - 1)
+    service.forget(ids=tuple(tell(service, TEA)))
+    assert service.consolidate().created == ()
+    assert service.consolidate(before=OLD - 1, context="work").created == ()
+    assert len(service.consolidate(context="work").created) == 1
+
+
+class Interfering:
+    """A summarizer during which a live writer changes a source."""
+
+    def __init__(self):
+        self.before = lambda: None
+
+    def summarize(self, texts, *, sentences_max):
+        self.before()
+        return [ExtractedStatement(" ".join(texts), tuple(range(len(texts))))]
+
+
+@pytest.mark.parametrize("how", ["patched", "forgotten"])
+def test_a_source_that_changed_meanwhile_makes_its_cluster_wait(how):
+    summarizer = Interfering()
+    service = ram_service(summarizers={"x": summarizer})
+    ids = tell(service, TEA)
+
+    def interfere():
+        if how == "patched":
+            service.write(patch(ids[1], text="Mira drinks coffee."))
+        else:
+            service.forget(ids=(ids[1],))
+
+    summarizer.before = interfere
+    report = service.consolidate(summarizer="x")
+    assert [(one.memory_ids, one.reason) for one in report.skipped] == [
+        (tuple(ids), SkipReason.CHANGED)
+    ]
+    assert report.created == ()
+    assert all(service.get(one).consolidated_into is None for one in ids)
+
+
+def test_one_at_a_time_in_a_partition_and_several_in_several():
+    summarizer = Interfering()
+    service = ram_service(summarizers={"x": summarizer})
+    tell(service, TEA)
+    other = type(ACME)("production", "other")
+    refused = []
+
+    def again():
+        with pytest.raises(PillionError) as caught:
+            service.consolidate(summarizer="x")
+        refused.append(caught.value.reason)
+        service.consolidate(summarizer="x", partition=other)
+
+    summarizer.before = again
+    service.consolidate(summarizer="x")
+    assert refused == [Reason.ALREADY_RUNNING]
+    summarizer.before = lambda: None
+    service.consolidate(summarizer="x")  # the way is free again
+
+
+def test_a_failing_summarizer_frees_the_way():
+    summarizer = Interfering()
+    service = ram_service(summarizers={"x": summarizer})
+    tell(service, TEA)
+    summarizer.before = lambda: 1 / 0
+    with pytest.raises(ZeroDivisionError):
+        service.consolidate(summarizer="x")
+    summarizer.before = lambda: None
+    assert service.consolidate(summarizer="x").consolidated == 3
+
+
+def test_a_request_id_gets_the_first_answer(service):
+    tell(service, TEA)
+    first = service.consolidate(request_id="r", body_digest=b"1")
+    tell(service, RUN)
+    again = service.consolidate(request_id="r", body_digest=b"1")
+    assert (again.clusters, again.consolidated, again.revision) == (
+        first.clusters,
+        first.consolidated,
+        first.revision,
+    )
+    assert [one.id for one in again.created] == [one.id for one in first.created]
+    with service.refuses(Reason.REQUEST_ID_REUSED):
+        service.consolidate(request_id="r", body_digest=b"2")
+
+
+def test_one_request_at_work_in_two_threads_is_answered_once(service):
+    """The second looked for the first's answer before there was one."""
+    tell(service, TEA)
+    consolidator = service.use_cases.consolidator
+    alone, waiting, go = consolidator._alone, threading.Event(), threading.Event()
+    reports = []
+
+    def held(partition):
+        waiting.set()
+        assert go.wait(60)
+        return alone(partition)
+
+    consolidator._alone = held
+    late = threading.Thread(target=lambda: reports.append(service.consolidate(request_id="r")))
+    late.start()
+    assert waiting.wait(60)
+    consolidator._alone = alone
+    first = service.consolidate(request_id="r")
+    go.set()
+    late.join(60)
+    (second,) = reports
+    assert (second.consolidated, second.revision) == (first.consolidated, first.revision) != (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("more", "field"),
+    [
+        ({"summarizer": "gpt"}, "summarizer"),
+        ({"cluster_size_min": 1}, "cluster_size_min"),
+        ({"cluster_size_min": CLUSTER_SIZE_MAX + 1}, "cluster_size_min"),
+        ({"subject": Subject("user", "")}, "subject.id"),
+        ({"before": 2**62}, "before"),
+    ],
+)
+def test_malformed_requests_are_refused(service, more, field):
+    tell(service, TEA)
+    with service.refuses(Reason.INVALID_FIELD, field):
+        service.consolidate(**{"subject": MIRA, **more})
+
+
+def test_vectors_decide_what_speaks_of_the_same_thing(service):
+    texts = ["alpha one", "beta two", "gamma three", "delta four", "epsilon five", "zeta six"]
+    ids = []
+    for number, text in enumerate(texts):
+        vector = floats(1, 0.01 * number) if number % 2 else floats(0.01 * number, 1)
+        made = service.one(add(text, valid_from=OLD + number, vector=vector))
+        ids.append(made.id)
+    report = service.consolidate(dry_run=True)
+    assert {one.derived_from for one in report.created} | {
+        one.memory_ids for one in report.skipped
+    } == {tuple(ids[0::2]), tuple(ids[1::2])}
+
+
+def test_what_is_made_waits_for_its_vector_where_the_server_makes_them():
+    embedder = FakeEmbedder()
+    same = embedder.vector("tea")
+    embedder.vector = lambda _: same
+    service = ram_service(embedder=embedder)
+    for number, text in enumerate(TEA):
+        service.write(add(text, valid_from=OLD + number), mode=EmbeddingMode.INLINE)
+    embedder.gate.clear()
+    (made,) = service.consolidate().created
+    assert service.get(made.id).vector_pending
+    embedder.gate.set()
+    service.close()
+
+
+def test_recalling_memories_of_episodes_are_consolidated(service):
+    for number, text in enumerate(TEA):
+        service.write(episode(text, occurred_at=OLD + number))
+    (made,) = service.consolidate().created
+    assert len(made.derived_from) == 3
+    assert len(service.listed(Filter(), episodes=True)) == 3
