@@ -201,12 +201,23 @@ def test_reports_of_nothing_are_still_reports():
 
 def test_parts_are_given_only_when_asked_for():
     hit = queries.Hit(a_memory(), 0.5, 0.0, 0.0, 0.0, None)
-    answer = search_answer([hit, replace(hit, cosine=-0.5)])
-    asked = answers.search_to_wire(answer, HERE, include_parts=True)
+    answer = search_answer([hit, hit._replace(cosine=-0.5)])
+    asked = answers.search_to_wire(answer, HERE, records.EncodedMemories(), include_parts=True)
     assert [one.HasField("parts") for one in asked.hits] == [True, True]
     assert [one.parts.HasField("cosine") for one in asked.hits] == [False, True]
-    unasked = answers.search_to_wire(answer, HERE, include_parts=False)
+    unasked = answers.search_to_wire(answer, HERE, records.EncodedMemories(), include_parts=False)
     assert not unasked.hits[0].HasField("parts")
+
+
+def test_an_encoding_that_is_kept_is_the_same_as_a_fresh_one():
+    kept = records.EncodedMemories(entries_max=2)
+    versions = [a_full_memory(), *(a_memory(version=at) for at in (1, 2, 2, 1, 3, 1))]
+    for one in (*versions, replace(a_memory(version=1), vector_pending=True)):
+        for here in (HERE, Partition("production", "other")):
+            fresh, again = types_pb2.Memory(), types_pb2.Memory()
+            records.fill_memory(fresh, one, here, b"v")
+            kept.fill(again, one, here, b"v")
+            assert again == fresh
 
 
 def search_answer(hits):
@@ -230,6 +241,7 @@ def test_an_answer_of_ten_hits_is_cheap():
 
 
 def _timed(answer):
+    kept = records.EncodedMemories(entries_max=0)  # the worst case: nothing is kept
     started = time.perf_counter()
-    answers.search_to_wire(answer, HERE, include_parts=False)
+    answers.search_to_wire(answer, HERE, kept, include_parts=False)
     return time.perf_counter() - started

@@ -11,7 +11,6 @@ import logging
 import os
 import signal
 import sys
-import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
@@ -82,11 +81,11 @@ def serve(file: Path | None, **flags: str | bool | None) -> None:
     configure_logs(settings.log_level, settings.log_format)
     for sentence in misspelt_variables(os.environ):
         _log.warning(sentence)
-    told_to_stop = _listen_for_signals()
+    signals = StopSignals()
     running = _start(settings)
     try:
         _say_ready(running)
-        told_to_stop.wait()
+        signals.wait()
         _log.info("draining")
     finally:
         running.stop()
@@ -111,19 +110,32 @@ def _start(settings: Settings) -> Running:
         _give_up(str(error), EXIT_PLACE)
 
 
-def _listen_for_signals() -> threading.Event:
-    """Return an event that the first SIGTERM or SIGINT sets; the second ends the process."""
-    told = threading.Event()
+class StopSignals:
+    """Waits for SIGTERM or SIGINT; a second one ends the process at once.
 
-    def on_signal(_number: int, _frame: FrameType | None) -> None:
-        if told.is_set():
+    Waiting reads a pipe that the interpreter's own handler writes to. A lock or an event would
+    not do: a signal that arrives between the last bytecode and the blocking call goes unnoticed,
+    and the server would never stop.
+    """
+
+    def __init__(self) -> None:
+        self._told = False
+        self._pipe, written = os.pipe()
+        os.set_blocking(written, False)
+        signal.set_wakeup_fd(written)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._on_signal)
+
+    def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
+        if self._told:
             # Everything acknowledged is on disk already.
             os._exit(_EXIT_FORCED)
-        told.set()
+        self._told = True
 
-    signal.signal(signal.SIGTERM, on_signal)
-    signal.signal(signal.SIGINT, on_signal)
-    return told
+    def wait(self) -> None:
+        """Return once told to stop, which may have been before the call."""
+        while not self._told:
+            os.read(self._pipe, 1)
 
 
 def _say_ready(running: Running) -> None:

@@ -44,6 +44,11 @@ class BoundedPool(ThreadPoolExecutor):
         """Whether another call should be refused."""
         return self._taken >= self.taken_max
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether no call is waiting or at work."""
+        return self._taken == 0
+
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:  # noqa: ANN401
         """Queue a call; it counts as taken until it has ended or was cancelled."""
         with self._taken_lock:
@@ -82,6 +87,11 @@ class Pools:
     def taken_max(self) -> int:
         """How many calls all pools together take on."""
         return sum(pool.taken_max for pool in self._by_work.values())
+
+    @property
+    def are_idle(self) -> bool:
+        """Whether no call is waiting or at work in any of them."""
+        return all(pool.is_idle for pool in self._by_work.values())
 
     def close(self) -> None:
         """Let go of the threads; those at work end on their own."""

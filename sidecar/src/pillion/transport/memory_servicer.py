@@ -16,6 +16,7 @@ from pillion.domain.errors import PillionError
 from pillion.transport.capabilities import PACKAGE, served_capabilities
 from pillion.transport.convert import answers, commands, queries
 from pillion.transport.convert.instants import duration_to_wire, instant_to_wire
+from pillion.transport.convert.records import EncodedMemories
 from pillion.transport.unserved import refuse_unserved
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ class MemoryServicer:
         self._facts = facts
         self._clock = clock
         self._started_at = clock.now_us()
+        self._encoded = EncodedMemories()
 
     def GetServerInfo(  # noqa: N802
         self,
@@ -74,7 +76,9 @@ class MemoryServicer:
         """Return the best memories."""
         query = queries.search_from_wire(request)
         answer = self._use_cases.searcher.search(call.partition, query, call.deadline)
-        return answers.search_to_wire(answer, call.partition, include_parts=request.include_parts)
+        return answers.search_to_wire(
+            answer, call.partition, self._encoded, include_parts=request.include_parts
+        )
 
     def Get(self, request: wire.GetRequest, call: Call) -> wire.GetResponse:  # noqa: N802
         """Return one record."""

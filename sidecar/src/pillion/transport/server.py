@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -42,6 +43,9 @@ _HEADER_BYTES_MAX: Final = 16 * 1024
 # What gRPC itself refuses, without a reason, beyond what the pools take: a guard, never the rule.
 _CALLS_SPARE: Final = 256
 _ABORT_SECONDS: Final = 2.0
+_POLL_SECONDS: Final = 0.02
+# From a handler's return to its answer's last byte on the socket.
+_LAST_ANSWERS_SECONDS: Final = 0.25
 
 _log = logging.getLogger(__name__)
 
@@ -145,8 +149,16 @@ class Server:
         self._stopped.set()
         self._health.drain()
         ended = self._grpc.stop(drain_seconds)
-        if not ended.wait(drain_seconds + _ABORT_SECONDS):
-            _log.warning("calls were cut off at the end of the drain")
+        # gRPC counts connections, and one that is open and idle would take up the whole drain.
+        drained_by = time.monotonic() + drain_seconds
+        while not self._pools.are_idle and time.monotonic() < drained_by:
+            if ended.wait(_POLL_SECONDS):
+                break
+        if not self._pools.are_idle:
+            _log.warning("calls are cut off at the end of the drain")
+        ended.wait(min(drain_seconds, _LAST_ANSWERS_SECONDS))
+        if not self._grpc.stop(None).wait(_ABORT_SECONDS):
+            _log.warning("gRPC did not stop in time")
         self._pools.close()
         if self._lock is not None:
             self._lock.release()

@@ -11,7 +11,7 @@ from pillion_proto.memory.v1 import types_pb2
 from pillion.domain.limits import IMPORT_BATCH_MAX
 from pillion.domain.memory import FOREVER
 from pillion.transport.convert.instants import duration_to_wire, put_instant
-from pillion.transport.convert.records import fill_memory, fill_memory_again, fill_record
+from pillion.transport.convert.records import fill_memory, fill_record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pillion.domain.mutations import MutationResult
     from pillion.domain.queries import Found, HistoryEntry, Page, SearchAnswer
     from pillion.domain.scope import Partition
+    from pillion.transport.convert.records import EncodedMemories
 
 
 def write_to_wire(answer: WriteAnswer) -> wire.WriteResponse:
@@ -57,7 +58,7 @@ def _mutation_result(result: MutationResult) -> wire.MutationResult:
 
 
 def search_to_wire(
-    answer: SearchAnswer, partition: Partition, *, include_parts: bool
+    answer: SearchAnswer, partition: Partition, encoded: EncodedMemories, *, include_parts: bool
 ) -> wire.SearchResponse:
     """Return the answer to a Search; for 10 plain hits within 40 µs."""
     response = wire.SearchResponse(
@@ -70,7 +71,7 @@ def search_to_wire(
     add = response.hits.add
     for hit in answer.hits:
         target = add(score=hit.score)
-        fill_memory_again(target.memory, hit.memory, partition, hit.vector)
+        encoded.fill(target.memory, hit.memory, partition, hit.vector)
         if include_parts:
             parts = target.parts
             parts.relevance = hit.relevance

@@ -46,36 +46,40 @@ def fill_record(target: memory_service_pb2.Record, found: Found, partition: Part
         fill_episode(target.episode, found.episode, partition)
 
 
-_ENCODED_MAX: Final = 8192
-_encoded: dict[tuple[object, ...], bytes] = {}
+class EncodedMemories:
+    """The encodings of memories that were sent lately, for those that are sent again.
 
-
-def fill_memory_again(
-    target: types_pb2.Memory, memory: Memory, partition: Partition, vector: bytes = b""
-) -> None:
-    """Write a memory that is likely to be sent again: its encoding is kept.
-
-    A version never repeats, so what a memory of this id and version looks like never changes,
-    but for the two fields that only a read fills in, which are part of the key.
+    A version never repeats within a store, so what a memory of one id and version looks like never
+    changes, but for the fields that only a read fills in, which are part of the key. One store,
+    one of these: ids and versions of two stores may be the same.
     """
-    key = (
-        memory.id.int,
-        memory.version,
-        memory.fact_version,
-        memory.vector_pending,
-        partition.namespace,
-        partition.tenant,
-    )
-    encoded = _encoded.get(key)
-    if encoded is None:
-        fill_memory(target, memory, partition)
-        if len(_encoded) >= _ENCODED_MAX:
-            _encoded.clear()
-        _encoded[key] = target.SerializeToString()
-    else:
-        target.MergeFromString(encoded)
-    if vector:
-        target.vector = vector
+
+    def __init__(self, entries_max: int = 8192) -> None:
+        self._entries_max = entries_max
+        self._encoded: dict[tuple[object, ...], bytes] = {}
+
+    def fill(
+        self, target: types_pb2.Memory, memory: Memory, partition: Partition, vector: bytes = b""
+    ) -> None:
+        """Write a memory into an empty message, as `fill_memory` does."""
+        key = (
+            memory.id.int,
+            memory.version,
+            memory.fact_version,
+            memory.vector_pending,
+            partition.namespace,
+            partition.tenant,
+        )
+        encoded = self._encoded.get(key)
+        if encoded is None:
+            fill_memory(target, memory, partition)
+            if len(self._encoded) >= self._entries_max:
+                self._encoded.clear()
+            self._encoded[key] = target.SerializeToString()
+        else:
+            target.MergeFromString(encoded)
+        if vector:
+            target.vector = vector
 
 
 def fill_memory(
