@@ -101,7 +101,10 @@ class EmbeddingJob:
         if space is None or not codec.decode_embedder(space.value).same_space(
             self._embedder.identity
         ):
-            return self._give_up(partition, page.revision, ids)
+            # A mix would be worse than no vector. They stay queued for the embedder that fits.
+            _log.error("a partition waits for vectors of another embedder; they stay queued")
+            self._pending.skip(partition)
+            return 0
         texts: list[tuple[UUID, str]] = []
         expect = {row.key: row.version for row in page.rows}
         for one in ids:
@@ -118,17 +121,6 @@ class EmbeddingJob:
         again = [REFUSED + key[1:] for key in puts]  # refused before, with another text
         puts.update({REFUSED + texts[index][0].bytes: b"" for index in refused})
         batch = Batch(puts=puts, deletes=[row.key for row in page.rows] + again, expect=expect)
-        if isinstance(self._store.commit(partition, batch), Committed):
-            self._pending.add(partition, -len(ids))
-            return len(ids)
-        return 0
-
-    def _give_up(self, partition: Partition, revision: int, ids: Sequence[UUID]) -> int:
-        """Leave memories of another embedder's space without a vector: a mix would be worse."""
-        del revision
-        _log.error("a partition waits for vectors of another embedder; they are set aside")
-        puts = {REFUSED + one.bytes: b"" for one in ids}
-        batch = Batch(puts=puts, deletes=[PENDING + one.bytes for one in ids])
         if isinstance(self._store.commit(partition, batch), Committed):
             self._pending.add(partition, -len(ids))
             return len(ids)

@@ -31,6 +31,7 @@ class PendingVectors:
         self._counts: dict[Partition, int] = {}
         self._bell = threading.Condition(self._lock)
         self._awake = False
+        self._skipped: set[Partition] = set()
 
     def load(self) -> None:
         """Count every partition of the store. Called once, before the first commit."""
@@ -65,9 +66,21 @@ class PendingVectors:
     def wait(self, timeout_seconds: float) -> list[Partition]:
         """Return the partitions with vectors to make, waiting for one if there is none."""
         with self._bell:
-            if not self._awake and not any(count > 0 for count in self._counts.values()):
+            if not self._awake and not self._waiting():
                 self._bell.wait(timeout_seconds)
-            return [partition for partition, count in self._counts.items() if count > 0]
+            return self._waiting()
+
+    def _waiting(self) -> list[Partition]:
+        return [
+            partition
+            for partition, count in self._counts.items()
+            if count > 0 and partition not in self._skipped
+        ]
+
+    def skip(self, partition: Partition) -> None:
+        """Name this partition to the maker no more: it cannot make its vectors."""
+        with self._bell:
+            self._skipped.add(partition)
 
     def wake(self) -> None:
         """Never let the maker of vectors wait again, so that it sees that it is to stop."""
