@@ -22,6 +22,8 @@ from pillion.domain.errors import PillionError, Reason
 from pillion.domain.limits import (
     BATCH_GET_MAX,
     HISTORY_PAGE_DEFAULT,
+    INSTANT_MAX_US,
+    INSTANT_MIN_US,
     PAGE_SIZE_DEFAULT,
     PAGE_SIZE_MAX,
 )
@@ -157,10 +159,11 @@ class Reader:
         wait_for_revision(self._store, partition, read.at_least_revision, deadline)
         keys = self._keys.of(partition)
         digest = _digest(filter_, read.as_of, episodes)
+        head = self._store.head(partition).revision
         if page_token:
-            token = _Token.decode(page_token, digest)
+            token = _Token.decode(page_token, digest, head)
         else:
-            token = _Token(self._store.head(partition).revision, self._as_of(read), b"", digest)
+            token = _Token(head, self._as_of(read), b"", digest)
         now = self._clock.now_us()
         records: list[Found] = []
         last = token.after
@@ -251,7 +254,7 @@ class Reader:
         revision = self._store.head(partition).revision
         skip = 0
         if page_token:
-            token = _Token.decode(page_token, digest)
+            token = _Token.decode(page_token, digest, revision)
             revision, skip = token.revision, int.from_bytes(token.after, "big")
         if fact is not None:
             check_fact_key("fact", fact)
@@ -343,7 +346,7 @@ class _Token:
         return base64.urlsafe_b64encode(body).decode()
 
     @classmethod
-    def decode(cls, text: str, digest: bytes) -> _Token:
+    def decode(cls, text: str, digest: bytes, head: int) -> _Token:
         try:
             fields = codec.unpack(base64.b64decode(text, altchars=b"-_", validate=True))
             revision, as_of, after_key, found = fields
@@ -351,9 +354,11 @@ class _Token:
             raise _bad_token() from error
         if (
             found != digest
-            or not isinstance(revision, int)
-            or not isinstance(as_of, int)
+            or type(revision) is not int
+            or type(as_of) is not int
             or not isinstance(after_key, bytes)
+            or not 0 <= revision <= head
+            or not INSTANT_MIN_US <= as_of <= INSTANT_MAX_US
         ):
             raise _bad_token()
         return cls(revision, as_of, after_key, digest)
