@@ -32,6 +32,16 @@ def test_readiness_follows_the_store_and_liveness_does_not(channel, use_cases):
     assert check(channel) == SERVING
 
 
+def test_a_server_whose_store_fails_at_the_start_is_not_ready(serve, use_cases):
+    use_cases.probe_error = OSError("disk")
+    channel = serve()
+    assert not serve.server.is_ready
+    assert check(channel) == NOT_SERVING
+    use_cases.probe_error = None
+    assert check(channel) == SERVING
+    assert serve.server.is_ready
+
+
 def test_an_unknown_name_is_not_found(channel):
     with pytest.raises(grpc.RpcError) as caught:
         check(channel, "other")

@@ -56,6 +56,12 @@ def test_a_stale_socket_is_bound_over(serve, tmp_path):
     assert channel.unary_unary("/grpc.health.v1.Health/Check")(b"", timeout=20) is not None
 
 
+def test_a_port_is_not_shared_with_another_server(serve, tmp_path):
+    serve(tcp=("127.0.0.1", 0))
+    with pytest.raises(ListenError, match="in use"):
+        serve(tcp=("127.0.0.1", serve.server.tcp_port), socket=tmp_path / "other")
+
+
 def test_a_port_in_use_is_refused_and_never_shared(serve):
     with sockets.socket() as taken:
         taken.bind(("127.0.0.1", 0))

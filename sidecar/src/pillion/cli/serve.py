@@ -149,11 +149,13 @@ def _say_ready(running: Running) -> None:
     }
     if port is not None and settings.tcp is not None:
         facts["tcp"] = f"{settings.tcp.rpartition(':')[0] or '127.0.0.1'}:{port}"
+    # It serves what it can when the store fails its first probe; the log says what is wrong.
+    event = "ready" if running.server.is_ready else "listening, but its store is not ready"
     if settings.log_format is LogFormat.JSON:
-        line = json.dumps({"event": "ready", "version": __version__, "pid": os.getpid(), **facts})
+        line = json.dumps({"event": event, "version": __version__, "pid": os.getpid(), **facts})
     else:
         pairs = "  ".join(f"{name} {value}" for name, value in facts.items())
-        line = f"pillion {__version__} is ready  {pairs}"
+        line = f"pillion {__version__} is {event}  {pairs}"
     print(line, flush=True)
 
 

@@ -54,6 +54,11 @@ class Health(health.HealthServicer):  # type: ignore[misc]
         self._refresh()
         self._thread.start()
 
+    @property
+    def is_ready(self) -> bool:
+        """Whether the last probe of the store went well."""
+        return self._ready is True and not self._stopped.is_set()
+
     def drain(self) -> None:
         """Answer NOT_SERVING for good, to those who watch too."""
         self._stopped.set()

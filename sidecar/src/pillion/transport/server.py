@@ -131,6 +131,11 @@ class Server:
         check_mode(socket)
         self._health.start()
 
+    @property
+    def is_ready(self) -> bool:
+        """Whether the store took and gave back a record at the last probe."""
+        return self._health.is_ready
+
     def _bind(self, address: str) -> int:
         try:
             port: int = self._grpc.add_insecure_port(address)
