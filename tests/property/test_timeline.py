@@ -5,9 +5,6 @@ The model is brute force: a set of statements, each of which holds until the nex
 
 from __future__ import annotations
 
-from dataclasses import replace
-from uuid import UUID
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,110 +13,16 @@ from pillion.domain.memory import FOREVER, SourceKind
 from pillion.domain.mutations import ConflictPolicy, Outcome
 from pillion.domain.timeline import (
     SOURCE_PRECEDENCE,
-    Entry,
     Statement,
     Surroundings,
     plan_put,
-    plan_retract,
 )
 from pillion_testing.service import refusal
+from pillion_testing.timeline import PureTimeline
 
 INSTANTS = st.integers(0, 11)
 VALUES = st.sampled_from([b"a", b"b", b"c"])
 PROBES = range(-1, 14)
-
-
-class PureTimeline:
-    """Carries plans out in memory, as ``service.timelines`` does in a draft."""
-
-    def __init__(self) -> None:
-        self.entries: dict[int, Entry] = {}
-        self._ids = 0
-
-    def _id(self) -> UUID:
-        self._ids += 1
-        return UUID(int=self._ids)
-
-    def rows(self) -> list[Entry]:
-        return sorted(
-            (one for one in self.entries.values() if one.is_row), key=lambda one: one.valid_from
-        )
-
-    def holding(self, instant: int) -> Entry | None:
-        rows = [one for one in self.rows() if one.valid_from <= instant < one.valid_to]
-        assert len(rows) <= 1, "rows overlap"
-        return rows[0] if rows else None
-
-    def value(self, instant: int) -> bytes | None:
-        row = self.holding(instant)
-        return row.fingerprint if row is not None else None
-
-    def coverage(self) -> list[bytes | None]:
-        return [self.value(instant) for instant in PROBES]
-
-    def around(self, instant: int) -> Surroundings:
-        holding = self.holding(instant)
-        at = self.entries.get(instant)
-        if at is not None and not at.is_row and not self._awake(at):
-            at = None
-        later = sorted(one for one in self.entries if one > instant)
-        evidence = [
-            self.entries[one]
-            for one in later
-            if not self.entries[one].is_row
-            and holding is not None
-            and one < holding.valid_to
-            and self.entries[one].fingerprint == holding.fingerprint
-        ]
-        rows = [self.entries[one] for one in later if self.entries[one].is_row]
-        return Surroundings(
-            holding, at, evidence[0] if evidence else None, rows[0] if rows else None
-        )
-
-    def _awake(self, entry: Entry) -> bool:
-        holding = self.holding(entry.valid_from)
-        return holding is not None and holding.fingerprint == entry.fingerprint
-
-    def put(self, statement: Statement) -> Outcome:
-        plan = plan_put(self.around(statement.valid_from), statement)
-        at = statement.valid_from
-        if plan.new_row_to is None:
-            assert plan.supports is not None
-            if plan.mark_evidence:
-                self.entries[at] = Entry(
-                    at, plan.supports, statement.fingerprint, statement.source_kind, is_row=False
-                )
-            return plan.outcome
-        if plan.close is not None:
-            self.entries[plan.close.valid_from] = replace(plan.close, valid_to=at)
-        self.entries[at] = Entry(
-            at,
-            self._id(),
-            statement.fingerprint,
-            statement.source_kind,
-            valid_to=plan.new_row_to,
-        )
-        old = plan.close or plan.correct
-        start = plan.resume_from
-        if plan.promote is not None:
-            assert start is None
-            start = plan.promote.valid_from
-        if start is not None:
-            assert old is not None
-            assert start == plan.new_row_to
-            self.entries[start] = Entry(
-                start, self._id(), old.fingerprint, old.source_kind, valid_to=plan.resume_to
-            )
-        return plan.outcome
-
-    def retract(self, instant: int) -> None:
-        row = self.holding(instant)
-        assert row is not None
-        end = plan_retract(row, instant)
-        if end is None:
-            del self.entries[row.valid_from]
-        else:
-            self.entries[row.valid_from] = replace(row, valid_to=end)
 
 
 def statement(instant, value, *, valid_to=None, policy=ConflictPolicy.REJECT):
@@ -142,7 +45,7 @@ def test_any_arrival_order_gives_the_coverage_of_the_sorted_statements(statement
     timeline = PureTimeline()
     for instant in order:
         timeline.put(statement(instant, statements[instant]))
-    assert timeline.coverage() == model_coverage(statements)
+    assert timeline.coverage(PROBES) == model_coverage(statements)
 
 
 @st.composite
@@ -158,7 +61,7 @@ def actions(draw):
 def test_an_action_changes_coverage_only_inside_its_own_interval(steps):
     timeline = PureTimeline()
     for kind, instant, value, end in steps:
-        before = timeline.coverage()
+        before = timeline.coverage(PROBES)
         row = timeline.holding(instant)
         if kind == "retract":
             if row is None:
@@ -170,12 +73,12 @@ def test_an_action_changes_coverage_only_inside_its_own_interval(steps):
             error = refusal(lambda stated=stated: timeline.put(stated))
             if error is not None:
                 assert error.reason is Reason.FACT_CONFLICT
-                assert timeline.coverage() == before
+                assert timeline.coverage(PROBES) == before
                 continue
             row = timeline.holding(instant)
             assert row is not None
         touched = range(instant, row.valid_to if row.valid_to != FOREVER else 99)
-        after = timeline.coverage()
+        after = timeline.coverage(PROBES)
         for probe, old, new in zip(PROBES, before, after, strict=True):
             if probe not in touched:
                 assert old == new, f"{kind} at {instant} changed what was so at {probe}"
@@ -228,7 +131,7 @@ def test_a_statement_of_one_instant_with_two_values_is_settled_by_the_policy(
     assert caught.value.reason is Reason.FACT_CONFLICT
     assert caught.value.metadata["existing_id"] == str(holding.memory_id)
     timeline.put(statement(instant, other, policy=ConflictPolicy.CORRECT))
-    assert timeline.coverage() == model_coverage({**statements, instant: other})
+    assert timeline.coverage(PROBES) == model_coverage({**statements, instant: other})
 
 
 def test_evidence_wakes_up_when_a_late_arrival_lands_before_it():
