@@ -210,6 +210,7 @@ def assert_same_bits(one: Any, other: Any) -> None:
     for column in ("ids", "slots", "scores", "relevance", "recency", "importance", "cosine"):
         np.testing.assert_array_equal(getattr(one, column), getattr(other, column), column)
     assert one.admitted == other.admitted
+    assert one.rows() == other.rows()
 
 
 def assert_agrees(hits: Any, everything: Any, least: dict[str, float], k: int) -> None:
@@ -312,6 +313,16 @@ def test_where_numbers_are_exact_order_and_ties_are_too(data: st.DataObject, k: 
         "k": k,
     }
     assert_same_bits(pair.real.search(**asked), pair.reference.search(**asked))
+
+
+def test_rows_are_the_arrays() -> None:
+    table = ranker.Table(2)
+    table.upsert(**one_row())
+    for hits in (search(table, query=np.array([1.0, 0.5], np.float32)), search(table, k=1)):
+        columns = (hits.scores, hits.relevance, hits.recency, hits.importance, hits.cosine)
+        assert hits.rows() == [(bytes([1] * 16), *(column.item() for column in columns))]
+    table.clear()
+    assert search(table).rows() == []
 
 
 def test_all_equal_rows_are_ordered_by_id() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pillion_ranker
 import pytest
 from pillion_ranker import _native
-from pillion_ranker.reference import ReferenceTable
+from pillion_ranker.reference import ReferenceHits, ReferenceTable
 
 STUB = ast.parse((Path(pillion_ranker.__file__).parent / "_native.pyi").read_text())
 CLASSES = {node.name: node for node in STUB.body if isinstance(node, ast.ClassDef)}
@@ -80,6 +80,16 @@ def test_the_reference_has_the_methods_of_the_table() -> None:
         if name.startswith(("__", "bench_")) or inspect.isdatadescriptor(built):
             continue
         assert built_parameters(getattr(ReferenceTable, name)) == built_parameters(built), name
+
+
+def test_the_reference_has_the_members_of_hits() -> None:
+    for name, built in vars(_native.Hits).items():
+        if name.startswith("__"):
+            continue
+        if inspect.isdatadescriptor(built):
+            assert name in ReferenceHits.__dataclass_fields__
+        else:
+            assert built_parameters(getattr(ReferenceHits, name)) == built_parameters(built), name
 
 
 def run_with_path(path: str) -> subprocess.CompletedProcess[str]:

@@ -169,7 +169,10 @@ class Filter:
 
 @final
 class Hits:
-    """Results, best first: score descending, then id bytes ascending. All arrays have n rows."""
+    """Results, best first: score descending, then id bytes ascending. All arrays have n rows.
+
+    Arrays are made anew each time that one is asked for.
+    """
 
     @property
     def ids(self) -> NDArray[np.uint8]:
@@ -201,6 +204,11 @@ class Hits:
     @property
     def rescored(self) -> int:
         """Rows that were scored with float32."""
+    def rows(self) -> list[tuple[bytes, float, float, float, float, float]]:
+        """Return (id, score, relevance, recency, importance, cosine) of each result.
+
+        The same values as in the arrays, in one go: quicker where results are few.
+        """
     def __len__(self) -> int: ...
 
 @final

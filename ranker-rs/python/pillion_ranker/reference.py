@@ -77,6 +77,12 @@ class ReferenceHits:
     scanned: int
     rescored: int
 
+    def rows(self) -> list[tuple[bytes, float, float, float, float, float]]:
+        """Return (id, score, relevance, recency, importance, cosine) of each result."""
+        identities = [identity.tobytes() for identity in self.ids]
+        numbers = (self.scores, self.relevance, self.recency, self.importance, self.cosine)
+        return list(zip(identities, *(column.tolist() for column in numbers), strict=True))
+
     def __len__(self) -> int:
         return len(self.scores)
 

@@ -3,18 +3,26 @@
 //! Invariants:
 //! - all columns have the same length; rows are added at the end and never taken away;
 //! - a free row is all zeros, in every column and both vectors: `kind == 0` tells it;
-//! - a row has a vector if and only if its `scale` is above 0; without one its vectors are zeros.
+//! - a row has a vector if and only if its `scale` is above 0; without one its vectors are zeros;
+//! - `summaries` has one summary per block begun, and it covers the block's live rows: every change
+//!   of a row goes through [`Chunk::touch_block`].
+
+use std::ops::Range;
 
 use crate::Id;
 use crate::batch::RowBatch;
 use crate::kernels::{LineF32, LineI8, lines_f32, lines_i8};
-use crate::limits::CHUNK_ROWS;
+use crate::limits::{BLOCK_ROWS, CHUNK_ROWS};
 use crate::quantise::{Quantisation, write_quantised, write_unit};
+use crate::summary::{SummarisedRow, Summary};
 
 #[derive(Debug)]
 pub(crate) struct Chunk {
     lines_f32: usize,
     lines_i8: usize,
+    summaries: Vec<Summary>,
+    /// Bit n while block n is summarised by `UNKNOWN`.
+    unknown: u16,
     pub id: Vec<Id>,
     pub created: Vec<i64>,
     pub last_used: Vec<i64>,
@@ -31,7 +39,8 @@ pub(crate) struct Chunk {
     pub context: Vec<u64>,
     pub attribute: Vec<u64>,
     pub labels: Vec<Box<[u64]>>,
-    pub quantisation: Vec<Quantisation>,
+    pub scale: Vec<f32>,
+    pub residual: Vec<f32>,
     pub unit: Vec<LineF32>,
     pub quantised: Vec<LineI8>,
 }
@@ -56,16 +65,33 @@ macro_rules! for_each_column {
         $do!(chunk.context);
         $do!(chunk.attribute);
         $do!(chunk.labels);
-        $do!(chunk.quantisation);
+        $do!(chunk.scale);
+        $do!(chunk.residual);
     }};
 }
 
-impl Default for Quantisation {
-    fn default() -> Self {
-        Self {
-            scale: 0.0,
-            residual: 0.0,
-        }
+/// `BLOCK_ROWS` rows of a chunk, or those that there are at its end.
+#[derive(Clone, Copy)]
+pub(crate) struct Block<'a> {
+    pub chunk: &'a Chunk,
+    /// The chunk's number.
+    pub number: usize,
+    /// The first row.
+    pub start: usize,
+    pub len: usize,
+    pub summary: &'a Summary,
+}
+
+impl<'a> Block<'a> {
+    /// The rows' numbers in the chunk.
+    pub fn rows(&self) -> Range<usize> {
+        self.start..self.start + self.len
+    }
+
+    /// The int8 vectors.
+    pub fn quantised(&self) -> &'a [LineI8] {
+        let lines = self.chunk.lines_i8;
+        &self.chunk.quantised[self.start * lines..][..self.len * lines]
     }
 }
 
@@ -77,6 +103,8 @@ impl Chunk {
         Self {
             lines_f32,
             lines_i8,
+            summaries: Vec::new(),
+            unknown: 0,
             id: Vec::new(),
             created: Vec::new(),
             last_used: Vec::new(),
@@ -93,7 +121,8 @@ impl Chunk {
             context: Vec::new(),
             attribute: Vec::new(),
             labels: Vec::new(),
-            quantisation: Vec::new(),
+            scale: Vec::new(),
+            residual: Vec::new(),
             unit: Vec::with_capacity(CHUNK_ROWS * lines_f32),
             quantised: Vec::with_capacity(CHUNK_ROWS * lines_i8),
         }
@@ -120,6 +149,9 @@ impl Chunk {
         let rows = self.len();
         self.unit.resize(rows * self.lines_f32, LineF32::ZERO);
         self.quantised.resize(rows * self.lines_i8, LineI8::ZERO);
+        let blocks = rows.div_ceil(BLOCK_ROWS);
+        self.summaries.resize(blocks, Summary::UNKNOWN);
+        self.touch_block(rows - 1);
         rows - 1
     }
 
@@ -128,7 +160,67 @@ impl Chunk {
     }
 
     pub fn has_vector(&self, row: usize) -> bool {
-        self.quantisation[row].scale > 0.0
+        self.scale[row] > 0.0
+    }
+
+    pub fn quantisation(&self, row: usize) -> Quantisation {
+        Quantisation {
+            scale: self.scale[row],
+            residual: self.residual[row],
+        }
+    }
+
+    /// The blocks, given the chunk's number.
+    pub fn blocks(&self, number: usize) -> impl DoubleEndedIterator<Item = Block<'_>> {
+        (0..self.summaries.len()).map(move |block| Block {
+            chunk: self,
+            number,
+            start: block * BLOCK_ROWS,
+            len: BLOCK_ROWS.min(self.len() - block * BLOCK_ROWS),
+            summary: &self.summaries[block],
+        })
+    }
+
+    /// Forgets what is known of the block of a row, which is about to change.
+    fn touch_block(&mut self, row: usize) {
+        let block = row / BLOCK_ROWS;
+        self.summaries[block] = Summary::UNKNOWN;
+        self.unknown |= 1 << block;
+    }
+
+    /// Summarises the blocks that were changed. Searches are right without it, and slower.
+    pub fn summarise(&mut self) {
+        while self.unknown != 0 {
+            let block = self.unknown.trailing_zeros() as usize;
+            self.unknown &= self.unknown - 1;
+            let mut summary = Summary::EMPTY;
+            for row in (block * BLOCK_ROWS..self.len()).take(BLOCK_ROWS) {
+                summary.add(&self.summarised(row));
+            }
+            self.summaries[block] = summary;
+        }
+    }
+
+    /// What a summary takes in of a row.
+    #[inline]
+    pub fn summarised(&self, row: usize) -> SummarisedRow {
+        SummarisedRow {
+            kind: self.kind[row],
+            status: self.status[row],
+            flags: self.flags[row],
+            created: self.created[row],
+            last_used: self.last_used[row],
+            valid_from: self.valid_from[row],
+            valid_to: self.valid_to[row],
+            recorded: self.recorded[row],
+            expires: self.expires[row],
+            importance: self.importance[row],
+            confidence: self.confidence[row],
+            subject: self.subject[row],
+            context: self.context[row],
+            attribute: self.attribute[row],
+            residual: self.residual[row],
+        }
     }
 
     /// The unit vector of a row, with its padding.
@@ -138,6 +230,7 @@ impl Chunk {
 
     /// Writes row `from` of a checked batch over `row`.
     pub fn write(&mut self, row: usize, batch: &RowBatch<'_>, from: usize) {
+        self.touch_block(row);
         self.id[row] = batch.ids[from];
         self.created[row] = batch.created[from];
         self.last_used[row] = batch.last_used[from];
@@ -165,17 +258,28 @@ impl Chunk {
         let unit = &mut self.unit[row * self.lines_f32..][..self.lines_f32];
         let quantised = &mut self.quantised[row * self.lines_i8..][..self.lines_i8];
         write_unit(values, norm, unit);
-        self.quantisation[row] = write_quantised(unit, quantised);
+        let Quantisation { scale, residual } = write_quantised(unit, quantised);
+        (self.scale[row], self.residual[row]) = (scale, residual);
+        self.touch_block(row);
+    }
+
+    /// Moves the time of last use forward, never back.
+    pub fn touch(&mut self, row: usize, last_used: i64) {
+        if last_used > self.last_used[row] {
+            self.touch_block(row);
+            self.last_used[row] = last_used;
+        }
     }
 
     fn erase_vector(&mut self, row: usize) {
         self.unit[row * self.lines_f32..][..self.lines_f32].fill(LineF32::ZERO);
         self.quantised[row * self.lines_i8..][..self.lines_i8].fill(LineI8::ZERO);
-        self.quantisation[row] = Quantisation::default();
+        (self.scale[row], self.residual[row]) = (0.0, 0.0);
     }
 
     /// Makes a row free: nothing of it stays in memory.
     pub fn erase(&mut self, row: usize) {
+        self.touch_block(row);
         self.labels[row].fill(0);
         macro_rules! zero {
             ($column:expr) => {
@@ -189,6 +293,7 @@ impl Chunk {
     /// Bytes in use: rows, labels and vectors, without reserved but untouched memory.
     pub fn memory_bytes(&self) -> usize {
         let mut bytes = size_of_val(&self.unit[..]) + size_of_val(&self.quantised[..]);
+        bytes += self.summaries.capacity() * size_of::<Summary>();
         macro_rules! add {
             ($column:expr) => {
                 bytes += $column.capacity() * element_size(&$column)
@@ -203,6 +308,9 @@ impl Chunk {
                 .sum::<usize>()
     }
 }
+
+const _: () =
+    assert!(CHUNK_ROWS.is_multiple_of(BLOCK_ROWS) && CHUNK_ROWS / BLOCK_ROWS <= u16::BITS as usize);
 
 fn element_size<T>(_: &[T]) -> usize {
     size_of::<T>()

@@ -1,13 +1,16 @@
-//! Filters: predicates on single columns, each defined once and evaluated in two ways.
+//! Filters: what may be a result, as predicates on single columns.
 //!
-//! Over a whole chunk, cheap predicates run column by column into a mask that the compiler can
-//! vectorise, and the costly ones (sets, labels) only on the rows that are left. On a single row
-//! the same predicates are asked one after the other.
+//! A block is asked by its summary first, which mostly answers for all its rows at once. The
+//! predicates that it leaves open run column by column, and the costly ones (large sets, labels)
+//! only on the rows that are left.
 
-use crate::chunk::Chunk;
+use crate::chunk::{Block, Chunk};
 use crate::error::{Error, Result};
 use crate::flags;
-use crate::limits::{FILTER_VALUES_MAX, KIND_MAX, STATUS_MAX};
+use crate::kernels::Kernels;
+use crate::limits::{BLOCK_ROWS, FILTER_VALUES_MAX, KIND_MAX, STATUS_MAX};
+use crate::predicate::{Hash, Labels, Predicate, Share, Time, Values};
+use crate::summary::{Range, Verdict};
 
 /// Bits of every kind, of every status: bit n stands for the value n.
 const EVERY_KIND: u8 = (2 << KIND_MAX) - 2;
@@ -82,132 +85,16 @@ impl Default for FilterSpec {
     }
 }
 
-/// A set of hashes, sorted.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Values(Box<[u64]>);
-
-impl Values {
-    /// Up to here a walk beats a binary search.
-    const WALK_MAX: usize = 8;
-
-    fn new(values: &[u64]) -> Self {
-        let mut values = values.to_vec();
-        values.sort_unstable();
-        values.dedup();
-        Self(values.into())
-    }
-
-    fn contains(&self, value: u64) -> bool {
-        if self.0.len() <= Self::WALK_MAX {
-            self.0.contains(&value)
-        } else {
-            self.0.binary_search(&value).is_ok()
-        }
-    }
-}
-
-#[derive(Debug, Clone, PartialEq)]
-enum Predicate {
-    /// Always present; never has bit 0, so that it also drops free slots.
-    Kinds(u8),
-    Statuses(u8),
-    /// `flags & mask == wanted`
-    Flags {
-        mask: u16,
-        wanted: u16,
-    },
-    ValidFromBy(i64),
-    ValidToAfter(i64),
-    RecordedBy(i64),
-    CreatedFrom(i64),
-    CreatedBefore(i64),
-    ExpiresAfter(i64),
-    MinImportance(f32),
-    MinConfidence(f32),
-    Subject(u64),
-    Context(u64),
-    Attribute(u64),
-    Subjects(Values),
-    Contexts(Values),
-    Attributes(Values),
-    LabelsAll(Values),
-    LabelsAny(Values),
-    LabelsNone(Values),
-}
-
-/// How a predicate is applied to its column.
-trait Evaluate {
-    fn column<T>(&mut self, column: &[T], holds: impl Fn(&T) -> bool);
-}
-
-/// All rows, one byte each: 1 while every predicate held.
-struct Mask<'a>(&'a mut [u8]);
-
-impl Evaluate for Mask<'_> {
-    #[inline]
-    fn column<T>(&mut self, column: &[T], holds: impl Fn(&T) -> bool) {
-        for (mask, value) in self.0.iter_mut().zip(column) {
-            *mask &= u8::from(holds(value));
-        }
-    }
-}
-
-/// The listed rows, of which those are kept for which the predicate holds.
-struct Listed<'a>(&'a mut Vec<u16>);
-
-impl Evaluate for Listed<'_> {
-    #[inline]
-    fn column<T>(&mut self, column: &[T], holds: impl Fn(&T) -> bool) {
-        self.0.retain(|row| holds(&column[usize::from(*row)]));
-    }
-}
-
-impl Predicate {
-    /// The one definition of every predicate.
-    #[inline]
-    fn apply(&self, chunk: &Chunk, to: &mut impl Evaluate) {
-        match self {
-            Self::Kinds(mask) => to.column(&chunk.kind, |kind| (mask >> kind) & 1 == 1),
-            Self::Statuses(mask) => to.column(&chunk.status, |status| (mask >> status) & 1 == 1),
-            Self::Flags { mask, wanted } => {
-                to.column(&chunk.flags, |flags| flags & mask == *wanted);
-            }
-            Self::ValidFromBy(time) => to.column(&chunk.valid_from, |from| from <= time),
-            Self::ValidToAfter(time) => to.column(&chunk.valid_to, |to| to > time),
-            Self::RecordedBy(time) => to.column(&chunk.recorded, |recorded| recorded <= time),
-            Self::CreatedFrom(time) => to.column(&chunk.created, |created| created >= time),
-            Self::CreatedBefore(time) => to.column(&chunk.created, |created| created < time),
-            Self::ExpiresAfter(time) => to.column(&chunk.expires, |expires| expires > time),
-            Self::MinImportance(least) => to.column(&chunk.importance, |value| value >= least),
-            Self::MinConfidence(least) => to.column(&chunk.confidence, |value| value >= least),
-            Self::Subject(wanted) => to.column(&chunk.subject, |hash| hash == wanted),
-            Self::Context(wanted) => to.column(&chunk.context, |hash| hash == wanted),
-            Self::Attribute(wanted) => to.column(&chunk.attribute, |hash| hash == wanted),
-            Self::Subjects(wanted) => to.column(&chunk.subject, |hash| wanted.contains(*hash)),
-            Self::Contexts(wanted) => to.column(&chunk.context, |hash| wanted.contains(*hash)),
-            Self::Attributes(wanted) => to.column(&chunk.attribute, |hash| wanted.contains(*hash)),
-            Self::LabelsAll(wanted) => to.column(&chunk.labels, |labels| {
-                wanted.0.iter().all(|label| labels.contains(label))
-            }),
-            Self::LabelsAny(wanted) => to.column(&chunk.labels, |labels| {
-                labels.iter().any(|label| wanted.contains(*label))
-            }),
-            Self::LabelsNone(unwanted) => to.column(&chunk.labels, |labels| {
-                !labels.iter().any(|label| unwanted.contains(*label))
-            }),
-        }
-    }
-}
-
 /// A checked filter.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Filter {
     spec: FilterSpec,
-    /// Predicates that are one comparison a row.
-    cheap: Vec<Predicate>,
-    /// Predicates that look things up.
-    costly: Vec<Predicate>,
+    /// Cheap ones first.
+    predicates: Vec<Predicate>,
 }
+
+/// A block's rows: one byte each, 1 where admitted.
+pub(crate) type Mask = [u8; BLOCK_ROWS];
 
 impl Filter {
     /// Checks and prepares.
@@ -218,8 +105,7 @@ impl Filter {
     pub fn new(spec: FilterSpec) -> Result<Self> {
         check(&spec)?;
         Ok(Self {
-            cheap: cheap_predicates(&spec),
-            costly: costly_predicates(&spec),
+            predicates: predicates(&spec),
             spec,
         })
     }
@@ -230,37 +116,57 @@ impl Filter {
         &self.spec
     }
 
-    /// Fills `rows` with the admitted rows of a chunk, ascending. `mask` is scratch space.
-    pub(crate) fn select(&self, chunk: &Chunk, mask: &mut Vec<u8>, rows: &mut Vec<u16>) {
-        mask.clear();
-        mask.resize(chunk.len(), 1);
-        for predicate in &self.cheap {
-            predicate.apply(chunk, &mut Mask(mask));
-        }
-        list(mask, rows);
-        for predicate in &self.costly {
-            predicate.apply(chunk, &mut Listed(rows));
-        }
+    #[cfg(test)]
+    pub(crate) fn predicates(&self) -> &[Predicate] {
+        &self.predicates
     }
 
-    /// Keeps those of `rows` that are admitted.
-    pub(crate) fn retain(&self, chunk: &Chunk, rows: &mut Vec<u16>) {
-        for predicate in self.cheap.iter().chain(&self.costly) {
-            predicate.apply(chunk, &mut Listed(rows));
+    /// Marks the admitted rows of a block and counts them. Columns are read only where the
+    /// summary leaves a doubt, and when it tells that there is none, `mask` is left as it was.
+    pub(crate) fn admit(&self, kernels: &Kernels, block: &Block<'_>, mask: &mut Mask) -> usize {
+        let mut doubts = 0_u32;
+        for (number, predicate) in self.predicates.iter().enumerate() {
+            match predicate.judge(block.summary) {
+                Verdict::None => return 0,
+                Verdict::All => {}
+                Verdict::Some => doubts |= 1 << number,
+            }
         }
+        *mask = [1; BLOCK_ROWS];
+        let mask = &mut mask[..block.len];
+        if doubts == 0 {
+            return block.len;
+        }
+        while doubts != 0 {
+            self.predicates[doubts.trailing_zeros() as usize].apply(kernels, block, mask);
+            doubts &= doubts - 1;
+        }
+        mask.iter().map(|one| usize::from(*one)).sum()
+    }
+
+    /// Whether a row is admitted.
+    pub(crate) fn admits(&self, chunk: &Chunk, row: usize) -> bool {
+        let mut predicates = self.predicates.iter();
+        predicates.all(|predicate| predicate.holds(chunk, row))
     }
 }
 
-/// Lists the positions of ones, without a branch per row.
-fn list(mask: &[u8], rows: &mut Vec<u16>) {
-    rows.clear();
-    rows.resize(mask.len(), 0);
-    let mut count = 0;
-    for (row, bit) in mask.iter().enumerate() {
-        rows[count] = row as u16;
-        count += usize::from(*bit);
-    }
-    rows.truncate(count);
+/// The positions of ones, ascending.
+pub(crate) fn ones(mask: &[u8]) -> impl Iterator<Item = usize> {
+    let (words, rest) = mask.as_chunks::<8>();
+    let words = words.iter().enumerate().flat_map(|(number, word)| {
+        let mut word = u64::from_le_bytes(*word);
+        std::iter::from_fn(move || {
+            (word != 0).then(|| {
+                let byte = word.trailing_zeros() as usize / 8;
+                word &= word - 1;
+                8 * number + byte
+            })
+        })
+    });
+    let start = mask.len() - rest.len();
+    let rest = rest.iter().enumerate().filter(|(_, one)| **one == 1);
+    words.chain(rest.map(move |(position, _)| start + position))
 }
 
 fn check(spec: &FilterSpec) -> Result<()> {
@@ -318,7 +224,7 @@ fn check(spec: &FilterSpec) -> Result<()> {
     Ok(())
 }
 
-fn cheap_predicates(spec: &FilterSpec) -> Vec<Predicate> {
+fn predicates(spec: &FilterSpec) -> Vec<Predicate> {
     let mut found = vec![Predicate::Kinds(match spec.kinds {
         0 => EVERY_KIND,
         kinds => kinds,
@@ -333,55 +239,68 @@ fn cheap_predicates(spec: &FilterSpec) -> Vec<Predicate> {
             wanted: spec.include_flags,
         });
     }
-    for (values, single) in [
-        (&spec.subjects, Predicate::Subject as fn(u64) -> Predicate),
-        (&spec.contexts, Predicate::Context),
-        (&spec.attributes, Predicate::Attribute),
-    ] {
+    let hashes = [
+        (Hash::Subject, &spec.subjects),
+        (Hash::Context, &spec.contexts),
+        (Hash::Attribute, &spec.attributes),
+    ];
+    for (column, values) in hashes {
         if let [value] = values[..] {
-            found.push(single(value));
+            found.push(Predicate::Hash(column, value));
         }
     }
-    if spec.min_importance > 0.0 {
-        found.push(Predicate::MinImportance(spec.min_importance));
+    found.extend(shares(spec));
+    found.extend(times(spec));
+    for (column, values) in hashes {
+        if values.len() > 1 {
+            found.push(Predicate::Hashes(column, Values::new(values)));
+        }
     }
-    if spec.min_confidence > 0.0 {
-        found.push(Predicate::MinConfidence(spec.min_confidence));
+    for (how, values) in [
+        (Labels::All, &spec.labels_all),
+        (Labels::Any, &spec.labels_any),
+        (Labels::None, &spec.labels_none),
+    ] {
+        if !values.is_empty() {
+            found.push(Predicate::Labels(how, Values::new(values)));
+        }
     }
-    found.extend(spec.created_from.map(Predicate::CreatedFrom));
-    found.extend(spec.created_to.map(Predicate::CreatedBefore));
-    found.extend(spec.valid_at.map(Predicate::ValidFromBy));
-    found.extend(spec.valid_at.map(Predicate::ValidToAfter));
-    found.extend(spec.recorded_at.map(Predicate::RecordedBy));
-    found.extend(spec.not_expired_at.map(Predicate::ExpiresAfter));
     found
 }
 
-fn costly_predicates(spec: &FilterSpec) -> Vec<Predicate> {
-    let mut found = Vec::new();
-    for (values, several) in [
-        (
-            &spec.subjects,
-            Predicate::Subjects as fn(Values) -> Predicate,
-        ),
-        (&spec.contexts, Predicate::Contexts),
-        (&spec.attributes, Predicate::Attributes),
-    ] {
-        if values.len() > 1 {
-            found.push(several(Values::new(values)));
-        }
-    }
-    for (values, labels) in [
-        (
-            &spec.labels_all,
-            Predicate::LabelsAll as fn(Values) -> Predicate,
-        ),
-        (&spec.labels_any, Predicate::LabelsAny),
-        (&spec.labels_none, Predicate::LabelsNone),
-    ] {
-        if !values.is_empty() {
-            found.push(labels(Values::new(values)));
-        }
-    }
-    found
+fn shares(spec: &FilterSpec) -> impl Iterator<Item = Predicate> {
+    [
+        (Share::Importance, spec.min_importance),
+        (Share::Confidence, spec.min_confidence),
+    ]
+    .into_iter()
+    .filter(|(_, least)| *least > 0.0)
+    .map(|(column, low)| Predicate::Share(column, Range { low, high: 1.0 }))
+}
+
+fn times(spec: &FilterSpec) -> impl Iterator<Item = Predicate> {
+    const NEVER: Range<i64> = Range {
+        low: i64::MAX,
+        high: i64::MIN,
+    };
+    let until = |high: i64| Range {
+        low: i64::MIN,
+        high,
+    };
+    let from = |low: i64| Range {
+        low,
+        high: i64::MAX,
+    };
+    let before = |time: i64| time.checked_sub(1).map_or(NEVER, until);
+    let after = |time: i64| time.checked_add(1).map_or(NEVER, from);
+    [
+        (Time::Created, spec.created_from.map(from)),
+        (Time::Created, spec.created_to.map(before)),
+        (Time::ValidFrom, spec.valid_at.map(until)),
+        (Time::ValidTo, spec.valid_at.map(after)),
+        (Time::Recorded, spec.recorded_at.map(until)),
+        (Time::Expires, spec.not_expired_at.map(after)),
+    ]
+    .into_iter()
+    .filter_map(|(column, range)| range.map(|range| Predicate::Time(column, range)))
 }

@@ -21,10 +21,12 @@ mod filter;
 #[allow(unsafe_code)] // SIMD loads and feature-gated calls; each states why it is sound.
 pub mod kernels;
 pub mod limits;
+mod predicate;
 mod profile;
 mod quantise;
 mod search;
 mod store;
+mod summary;
 mod table;
 mod top;
 

@@ -180,12 +180,21 @@ impl Profile {
         }
     }
 
-    /// A cosine with which no row can reach `score`, however new and important it is. Scores are
+    /// An upper bound of the recency of rows of kinds whose bit is set and with times up to those
+    /// given.
+    #[must_use]
+    pub(crate) fn recency_max(&self, kinds: u8, valid_from: i64, last_used: i64, now: i64) -> f32 {
+        let kinds = (1..=KIND_MAX).filter(|kind| (kinds >> kind) & 1 == 1);
+        let recency = kinds.map(|kind| self.recency(kind, valid_from, last_used, now));
+        // `exp2` is right to the last bits but not known to be monotone in them.
+        recency.fold(0.0_f32, f32::max).next_up().min(1.0)
+    }
+
+    /// A cosine with which no row of a prior up to `prior_max` can reach `score`. Scores are
     /// monotone, so one comparison rules a row out where the formulas would take two divisions.
     #[must_use]
-    pub(crate) fn hopeless_cosine(&self, score: f32) -> f32 {
+    pub(crate) fn hopeless_cosine(&self, score: f32, prior_max: f32) -> f32 {
         let spec = &self.spec;
-        let prior_max = self.prior(1.0, 1.0);
         let relevance = (score * self.weight_sum - prior_max) / spec.w_relevance;
         // The inverse is rounded, so it is moved to the safe side and then put to the test.
         let cosine = spec.relevance_floor + relevance * self.floor_to_one - 1e-5;
@@ -209,6 +218,7 @@ mod tests {
             floor in -1.0_f32..0.99,
             bar in 0.0_f32..=1.0,
             below in 0.0_f32..2.0,
+            less in 0.0_f32..=1.0,
             row in (0.0_f32..=1.0, 0.0_f32..=1.0, prop_oneof![Just(0), Just(flags::CONSOLIDATED)]),
         ) {
             let profile = Profile::new(ProfileSpec {
@@ -218,9 +228,31 @@ mod tests {
                 relevance_floor: floor,
                 ..ProfileSpec::default()
             }).unwrap();
-            let cosine = profile.hopeless_cosine(bar) - below;
-            let score = profile.score(profile.relevance(cosine), profile.prior(row.0, row.1), row.2);
+            let prior_max = profile.prior(row.0, row.1);
+            let cosine = profile.hopeless_cosine(bar, prior_max) - below;
+            let prior = profile.prior(row.0 * less, row.1 * less);
+            let score = profile.score(profile.relevance(cosine), prior, row.2);
             prop_assert!(score < bar || cosine == f32::NEG_INFINITY);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_row_is_more_recent_than_the_bound(
+            half_life in 1.0_f64..1e15,
+            times in (-1_000_000_i64..1_000_000, -1_000_000_i64..1_000_000, 0_i64..1000, 0_i64..3),
+            kind in 1_u8..=5,
+            anchor in prop_oneof![Just(RecencyAnchor::ValidFrom), Just(RecencyAnchor::LastUsed)],
+        ) {
+            let mut spec = ProfileSpec { recency_anchor: anchor, ..ProfileSpec::default() };
+            spec.half_life[2] = half_life;
+            let profile = Profile::new(spec).unwrap();
+            let (valid_from, last_used, earlier, now) = (times.0, times.1, times.2, times.3);
+            let bound = profile.recency_max((1 << kind) | (1 << 2), valid_from, last_used, now);
+            for kind in [kind, 2] {
+                let recency = profile.recency(kind, valid_from - earlier, last_used - earlier, now);
+                prop_assert!(recency <= bound && bound <= 1.0);
+            }
         }
     }
 
@@ -228,9 +260,9 @@ mod tests {
     fn most_of_the_range_is_hopeless_when_the_bar_is_high() {
         let profile = Profile::new(ProfileSpec::default()).unwrap();
         // 0.6 x relevance + 0.4 reaches 0.7 at a relevance of 0.5.
-        assert!((profile.hopeless_cosine(0.7) - 0.5).abs() < 1e-4);
+        assert!((profile.hopeless_cosine(0.7, 0.4) - 0.5).abs() < 1e-4);
         assert_eq!(
-            profile.hopeless_cosine(f32::NEG_INFINITY),
+            profile.hopeless_cosine(f32::NEG_INFINITY, 0.4),
             f32::NEG_INFINITY
         );
     }

@@ -27,13 +27,10 @@ fn round_up(value: f64) -> f32 {
     (value as f32).next_up()
 }
 
-fn norm(values: impl Iterator<Item = f64>) -> f64 {
-    values.map(|value| value * value).sum::<f64>().sqrt()
-}
-
 /// The norm of finite values, or `None` where no direction can be told.
 pub(crate) fn norm_of(values: &[f32]) -> Option<f64> {
-    let norm = norm(values.iter().map(|value| f64::from(*value)));
+    let squares = values.iter().map(|value| f64::from(*value).powi(2));
+    let norm = squares.sum::<f64>().sqrt();
     (norm.is_finite() && norm > 0.0).then_some(norm)
 }
 
@@ -46,22 +43,29 @@ pub(crate) fn write_unit(values: &[f32], norm: f64, out: &mut [LineF32]) {
     }
 }
 
+/// Added and taken off again, it rounds a float32 of up to 2^22 to a whole number.
+const ROUNDING: f32 = 1.5 * (1 << 23) as f32;
+
 /// Writes the int8 form of a unit vector into `out`.
 pub(crate) fn write_quantised(unit: &[LineF32], out: &mut [LineI8]) -> Quantisation {
     let values = || unit.iter().flat_map(|line| line.0);
     let largest = values().fold(0.0_f32, |largest, value| largest.max(value.abs()));
     let scale = largest / 127.0;
-    let mut square = 0.0_f64;
-    let padded = out.iter_mut().flat_map(|line| &mut line.0);
-    for (out, value) in padded.zip(values()) {
-        let step = (value / scale).round().clamp(-127.0, 127.0);
-        *out = step as i8;
-        let rest = f64::from(value) - f64::from(scale) * f64::from(step);
-        square += rest * rest;
+    // Sixteen sums side by side; in which order they are added doesn't matter to `round_up`.
+    let mut squares = [0.0_f64; 16];
+    let quarters = out.iter_mut().flat_map(|line| line.0.as_chunks_mut().0);
+    for (out, line) in quarters.zip(unit) {
+        let out: &mut [i8; 16] = out;
+        for ((out, value), square) in out.iter_mut().zip(line.0).zip(&mut squares) {
+            let step = ((value / scale) + ROUNDING - ROUNDING).clamp(-127.0, 127.0);
+            *out = step as i8;
+            let rest = f64::from(value) - f64::from(scale) * f64::from(step);
+            *square += rest * rest;
+        }
     }
     Quantisation {
         scale,
-        residual: round_up(square.sqrt()),
+        residual: round_up(squares.iter().sum::<f64>().sqrt()),
     }
 }
 
@@ -70,7 +74,8 @@ pub(crate) fn write_quantised(unit: &[LineF32], out: &mut [LineI8]) -> Quantisat
 pub(crate) struct Query {
     pub unit: Vec<LineF32>,
     pub quantised: Vec<LineI8>,
-    scale: f32,
+    /// One step of the int8 values.
+    pub scale: f32,
     /// Upper bound on the norm of the quantised query.
     quantised_norm: f32,
     /// The part of the bound that is the same for every row.
@@ -85,7 +90,8 @@ impl Query {
         write_unit(values, norm_of_values, &mut unit);
         let Quantisation { scale, residual } = write_quantised(&unit, &mut quantised);
         let steps = quantised.iter().flat_map(|line| line.0);
-        let quantised_norm = norm(steps.map(|step| f64::from(scale) * f64::from(step)));
+        let square: i32 = steps.map(|step| i32::from(step) * i32::from(step)).sum();
+        let quantised_norm = f64::from(scale) * f64::from(square).sqrt();
         // A float32 dot product of n terms is off by at most n u |q||x| with u = 2^-24, in any
         // order of summation. 16 more roundings cover the norms (unit only up to rounding), the
         // conversion of the integer dot product and the arithmetic on the bound itself.
@@ -104,8 +110,14 @@ impl Query {
     #[inline]
     pub fn cosine_bounds(&self, dot: i32, row: Quantisation) -> (f32, f32) {
         let cosine = dot as f32 * (self.scale * row.scale);
-        let error = self.quantised_norm * row.residual + self.constant_error;
+        let error = self.error(row.residual);
         (cosine - error, cosine + error)
+    }
+
+    /// What a cosine from int8 can be wrong by, given the row's residual or one that is larger.
+    #[inline]
+    pub fn error(&self, residual: f32) -> f32 {
+        self.quantised_norm * residual + self.constant_error
     }
 }
 

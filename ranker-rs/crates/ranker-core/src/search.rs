@@ -3,13 +3,17 @@
 //! The pruned scan is exact too. Int8 dot products give each row a lower and an upper bound of
 //! its score (see `quantise`; the formulas are monotone). A row whose upper bound is below the
 //! k-th best lower bound can't be among the k best, so float32 decides among the others only.
+//!
+//! Rows are taken in blocks. The block's summary bounds recency and importance, which gives one
+//! cosine that rows of the block must exceed to come up to the bar; comparing the whole block's
+//! dot products with it leaves few rows to look at one by one.
 
 use crate::Id;
-use crate::chunk::Chunk;
-use crate::filter::Filter;
+use crate::chunk::{Block, Chunk};
+use crate::filter::{Filter, Mask, ones};
 use crate::flags;
-use crate::kernels::Kernels;
-use crate::limits::{CHUNK_ROWS, KIND_MAX};
+use crate::kernels::{Kernels, Reach};
+use crate::limits::{BLOCK_ROWS, CHUNK_ROWS, KIND_MAX};
 use crate::profile::Profile;
 use crate::quantise::Query;
 use crate::store::{Store, place};
@@ -57,74 +61,133 @@ pub(crate) struct Pass<'a> {
     pub filter: &'a Filter,
 }
 
-/// Buffers of one pass, one chunk long at most.
-#[derive(Default)]
+/// Buffers of one pass.
 struct Scratch {
-    mask: Vec<u8>,
+    mask: Mask,
+    dots: [i32; BLOCK_ROWS],
+    /// Row numbers in one chunk.
     rows: Vec<u16>,
     cosines: Vec<f32>,
-    dots: Vec<i32>,
+}
+
+impl Scratch {
+    fn new() -> Self {
+        Self {
+            mask: [0; BLOCK_ROWS],
+            dots: [0; BLOCK_ROWS],
+            rows: Vec::with_capacity(BLOCK_ROWS),
+            cosines: Vec::with_capacity(BLOCK_ROWS),
+        }
+    }
 }
 
 /// A row that may be among the best.
+#[derive(Debug, Clone, Copy)]
 struct Candidate {
     slot: u32,
     /// Upper bound of its score.
     high: f32,
 }
 
+/// The rows that may be among the best k, and the bar that others must come up to.
+struct Candidates {
+    kth: KthScore,
+    found: Vec<Candidate>,
+}
+
+/// The most that rows of a block can have apart from relevance.
+#[derive(Clone, Copy)]
+struct Bound {
+    recency: f32,
+    prior: f32,
+}
+
 /// Candidates are sifted when there are this many: it bounds memory where scores only rise.
 const CANDIDATES_MAX: usize = 16 * CHUNK_ROWS;
+
+/// Where at least one row in this many is admitted, dot products of all are cheaper than those of
+/// the admitted, whose addresses the prefetcher can't guess.
+const DENSE: usize = 2;
 
 impl Pass<'_> {
     /// The float32 scan of everything.
     pub fn exact(&self, k: usize) -> Hits {
-        let mut scratch = Scratch::default();
+        let mut scratch = Scratch::new();
         let mut top = TopHits::new(k);
-        let mut admitted = 0;
-        for (number, chunk) in self.store.chunks.iter().enumerate() {
-            self.filter
-                .select(chunk, &mut scratch.mask, &mut scratch.rows);
-            admitted += scratch.rows.len();
-            self.score_rows(number, &mut scratch, &mut top);
+        let (mut admitted, mut rescored) = (0, 0);
+        for block in self.store.blocks() {
+            let count = self.filter.admit(self.kernels, &block, &mut scratch.mask);
+            admitted += count;
+            if count == 0 {
+                continue;
+            }
+            let bound = self.bound(&block);
+            if self.is_hopeless(bound, top.threshold()) {
+                continue;
+            }
+            rescored += count;
+            let rows = ones(&scratch.mask[..block.len]).map(|row| (block.start + row) as u16);
+            scratch.rows.clear();
+            scratch.rows.extend(rows);
+            self.score_rows(block.number, bound, &mut scratch, &mut top);
         }
         Hits {
             hits: top.into_hits(),
             admitted,
             scanned: self.store.len(),
-            rescored: admitted,
+            rescored,
         }
     }
 
     /// The int8 scan of everything, then float32 for those that may be among the best.
     pub fn pruned(&self, query: &Query, k: usize) -> Hits {
-        let mut scratch = Scratch::default();
-        let mut kth = KthScore::new(k);
-        let mut candidates = Vec::new();
+        let mut scratch = Scratch::new();
+        let mut candidates = Candidates {
+            kth: KthScore::new(k),
+            found: Vec::with_capacity(4 * BLOCK_ROWS),
+        };
         let mut admitted = 0;
-        for (number, chunk) in self.store.chunks.iter().enumerate() {
-            self.filter
-                .select(chunk, &mut scratch.mask, &mut scratch.rows);
-            admitted += scratch.rows.len();
-            self.bound_rows(query, number, &mut scratch, &mut kth, &mut candidates);
-            if candidates.len() > CANDIDATES_MAX {
-                candidates.retain(|candidate: &Candidate| candidate.high >= kth.value());
+        for block in self.store.blocks() {
+            let count = self.filter.admit(self.kernels, &block, &mut scratch.mask);
+            admitted += count;
+            if count > 0 {
+                self.bound_rows(query, &block, count, &mut scratch, &mut candidates);
             }
         }
-        candidates.retain(|candidate| candidate.high >= kth.value());
-        let mut top = TopHits::new(k);
-        for group in candidates.chunk_by(|a, b| place(a.slot).0 == place(b.slot).0) {
-            let rows = group.iter().map(|one| place(one.slot).1 as u16);
-            scratch.rows.clear();
-            scratch.rows.extend(rows);
-            self.score_rows(place(group[0].slot).0, &mut scratch, &mut top);
-        }
+        let (hits, rescored) = self.decide(candidates, k, &mut scratch);
         Hits {
-            hits: top.into_hits(),
+            hits,
             admitted,
             scanned: self.store.len(),
-            rescored: candidates.len(),
+            rescored,
         }
+    }
+
+    /// Scores with float32 first the k candidates that int8 puts highest, because what they come
+    /// to rules out most others. Returns the hits and how many rows were scored.
+    fn decide(&self, candidates: Candidates, k: usize, scratch: &mut Scratch) -> (Vec<Hit>, usize) {
+        let Candidates { kth, mut found } = candidates;
+        found.retain(|one| one.high >= kth.value());
+        let mut top = TopHits::new(k);
+        let mut rescored = 0;
+        if found.len() > k {
+            let mut highs: Vec<f32> = found.iter().map(|one| one.high).collect();
+            let (_, bar, _) = highs.select_nth_unstable_by(k - 1, |a, b| b.total_cmp(a));
+            let (bar, mut first) = (*bar, Vec::with_capacity(k));
+            found.retain(|one| {
+                let is_first = one.high >= bar && first.len() < k;
+                if is_first {
+                    first.push(one.slot);
+                }
+                !is_first
+            });
+            self.score_slots(&first, scratch, &mut top);
+            rescored += first.len();
+            found.retain(|one| one.high >= top.threshold());
+        }
+        let rest: Vec<u32> = found.iter().map(|one| one.slot).collect();
+        self.score_slots(&rest, scratch, &mut top);
+        (top.into_hits(), rescored + rest.len())
     }
 
     /// Exact scores of the given slots. Dead slots are skipped, repeated ones count once.
@@ -136,29 +199,56 @@ impl Pass<'_> {
             .collect();
         slots.sort_unstable();
         slots.dedup();
-        let mut scratch = Scratch::default();
+        let scanned = slots.len();
+        slots.retain(|slot| {
+            let (number, row) = place(*slot);
+            self.filter.admits(&self.store.chunks[number], row)
+        });
         let mut top = TopHits::new(k);
-        let mut admitted = 0;
-        for group in slots.chunk_by(|a, b| place(*a).0 == place(*b).0) {
-            let (number, _) = place(group[0]);
-            scratch.rows.clear();
-            let rows = group.iter().map(|slot| place(*slot).1 as u16);
-            scratch.rows.extend(rows);
-            self.filter
-                .retain(&self.store.chunks[number], &mut scratch.rows);
-            admitted += scratch.rows.len();
-            self.score_rows(number, &mut scratch, &mut top);
-        }
+        self.score_slots(&slots, &mut Scratch::new(), &mut top);
         Hits {
             hits: top.into_hits(),
-            admitted,
-            scanned: slots.len(),
-            rescored: admitted,
+            admitted: slots.len(),
+            scanned,
+            rescored: slots.len(),
         }
     }
 
+    /// Scores rows with float32; those of one chunk should be neighbours in `slots`.
+    fn score_slots(&self, slots: &[u32], scratch: &mut Scratch, top: &mut TopHits) {
+        let bound = Bound {
+            recency: 1.0,
+            prior: self.profile.prior(1.0, 1.0),
+        };
+        for group in slots.chunk_by(|a, b| place(*a).0 == place(*b).0) {
+            let rows = group.iter().map(|slot| place(*slot).1 as u16);
+            scratch.rows.clear();
+            scratch.rows.extend(rows);
+            self.score_rows(place(group[0]).0, bound, scratch, top);
+        }
+    }
+
+    /// What the rows of a block can have at most.
+    fn bound(&self, block: &Block<'_>) -> Bound {
+        let summary = block.summary;
+        let recency = self.profile.recency_max(
+            summary.kinds,
+            summary.valid_from.high,
+            summary.last_used.high,
+            self.now,
+        );
+        let prior = self.profile.prior(recency, summary.importance.high);
+        Bound { recency, prior }
+    }
+
+    /// Whether no row under this bound can have a score of `bar`, whatever its relevance.
+    fn is_hopeless(&self, bound: Bound, bar: f32) -> bool {
+        let relevance_max = if self.query.is_some() { 1.0 } else { 0.0 };
+        self.profile.score(relevance_max, bound.prior, 0) < bar
+    }
+
     /// Scores the rows in `scratch` with float32.
-    fn score_rows(&self, number: usize, scratch: &mut Scratch, top: &mut TopHits) {
+    fn score_rows(&self, number: usize, bound: Bound, scratch: &mut Scratch, top: &mut TopHits) {
         let chunk = &self.store.chunks[number];
         let Scratch { rows, cosines, .. } = scratch;
         cosines.clear();
@@ -168,7 +258,7 @@ impl Pass<'_> {
                 .scan_f32(&query.unit, &chunk.unit, rows, cosines);
         }
         let spec = self.filter.spec();
-        let mut hopeless = self.profile.hopeless_cosine(top.threshold());
+        let mut hopeless = self.profile.hopeless_cosine(top.threshold(), bound.prior);
         for (row, cosine) in rows.iter().zip(cosines) {
             if *cosine <= hopeless {
                 continue;
@@ -180,8 +270,8 @@ impl Pass<'_> {
             }
             let importance = chunk.importance[row];
             let row_flags = chunk.flags[row];
-            // The decay is the dearest part: most rows lose even when taken as brand-new.
-            let prior_max = self.profile.prior(1.0, importance);
+            // The decay is the dearest part: most rows lose even when taken as the newest.
+            let prior_max = self.profile.prior(bound.recency, importance);
             if self.profile.score(relevance, prior_max, row_flags) < top.threshold() {
                 continue;
             }
@@ -200,39 +290,76 @@ impl Pass<'_> {
                 importance,
                 cosine: *cosine,
             });
-            hopeless = self.profile.hopeless_cosine(top.threshold());
+            hopeless = self.profile.hopeless_cosine(top.threshold(), bound.prior);
         }
     }
 
-    /// Bounds the scores of the rows in `scratch` and keeps those that may be among the best.
+    /// The dot products of a block's marked rows, of which there are `count`; what stands at the
+    /// others has no meaning.
+    fn dots(&self, query: &Query, block: &Block<'_>, count: usize, scratch: &mut Scratch) {
+        let Scratch {
+            mask, dots, rows, ..
+        } = scratch;
+        if count * DENSE >= block.len {
+            let dots = &mut dots[..block.len];
+            self.kernels
+                .scan_all_i8(&query.quantised, block.quantised(), dots);
+            return;
+        }
+        rows.clear();
+        rows.extend(ones(&mask[..block.len]).map(|row| row as u16));
+        let mut found = [0; BLOCK_ROWS];
+        let found = &mut found[..rows.len()];
+        self.kernels
+            .scan_i8(&query.quantised, block.quantised(), rows, found);
+        for (row, dot) in rows.iter().zip(found) {
+            dots[usize::from(*row)] = *dot;
+        }
+    }
+
+    /// Bounds the scores of a block's marked rows and keeps those that may be among the best.
     fn bound_rows(
         &self,
         query: &Query,
-        number: usize,
+        block: &Block<'_>,
+        count: usize,
         scratch: &mut Scratch,
-        kth: &mut KthScore,
-        candidates: &mut Vec<Candidate>,
+        candidates: &mut Candidates,
     ) {
-        let chunk = &self.store.chunks[number];
-        let Scratch { rows, dots, .. } = scratch;
-        dots.clear();
-        dots.resize(rows.len(), 0);
-        self.kernels
-            .scan_i8(&query.quantised, &chunk.quantised, rows, dots);
-        let spec = self.filter.spec();
         let profile = self.profile;
-        let mut hopeless = profile.hopeless_cosine(kth.value());
-        for (row, dot) in rows.iter().zip(dots) {
-            let row = usize::from(*row);
-            let (low, high) = query.cosine_bounds(*dot, chunk.quantisation[row]);
+        let spec = self.filter.spec();
+        let Candidates { kth, found } = candidates;
+        let bound = self.bound(block);
+        // A score under the least is no result, and one under the k-th best not among the best.
+        let bar = kth.value().max(spec.min_score);
+        if self.is_hopeless(bound, bar) {
+            return;
+        }
+        self.dots(query, block, count, scratch);
+        let mask = &mut scratch.mask[..block.len];
+        let mut hopeless = profile.hopeless_cosine(bar, bound.prior);
+        let reach = Reach {
+            step: query.scale,
+            error: query.error(block.summary.residual.high),
+            above: hopeless,
+        };
+        let (chunk, dots) = (block.chunk, &scratch.dots[..block.len]);
+        if !self
+            .kernels
+            .reach(dots, &chunk.scale[block.rows()], reach, mask)
+        {
+            return;
+        }
+        for (row, dot) in ones(mask).map(|row| (block.start + row, dots[row])) {
+            let (low, high) = query.cosine_bounds(dot, chunk.quantisation(row));
             if high <= hopeless {
                 continue;
             }
             let relevance_high = self.relevance(chunk, row, high);
             let importance = chunk.importance[row];
             let row_flags = chunk.flags[row];
-            // The decay is the dearest part: most rows lose even when taken as brand-new.
-            let prior_max = profile.prior(1.0, importance);
+            // The decay is the dearest part: most rows lose even when taken as the newest.
+            let prior_max = profile.prior(bound.recency, importance);
             if relevance_high < spec.min_relevance
                 || profile.score(relevance_high, prior_max, row_flags) < kth.value()
             {
@@ -243,8 +370,8 @@ impl Pass<'_> {
             if score_high < kth.value() || score_high < spec.min_score {
                 continue;
             }
-            candidates.push(Candidate {
-                slot: (number * CHUNK_ROWS + row) as u32,
+            found.push(Candidate {
+                slot: (block.number * CHUNK_ROWS + row) as u32,
                 high: score_high,
             });
             // Only a row that certainly is a result may raise the bar for others.
@@ -252,8 +379,12 @@ impl Pass<'_> {
             let score_low = profile.score(relevance_low, prior, row_flags);
             if relevance_low >= spec.min_relevance && score_low >= spec.min_score {
                 kth.push(score_low);
-                hopeless = profile.hopeless_cosine(kth.value());
+                let bar = kth.value().max(spec.min_score);
+                hopeless = profile.hopeless_cosine(bar, bound.prior);
             }
+        }
+        if found.len() > CANDIDATES_MAX {
+            found.retain(|one| one.high >= kth.value());
         }
     }
 
@@ -278,25 +409,25 @@ impl Pass<'_> {
     }
 
     /// How many rows the filter admits.
-    pub fn count(store: &Store, filter: &Filter) -> usize {
-        let mut scratch = Scratch::default();
-        let mut admitted = 0;
-        for chunk in &store.chunks {
-            filter.select(chunk, &mut scratch.mask, &mut scratch.rows);
-            admitted += scratch.rows.len();
-        }
-        admitted
+    pub fn count(store: &Store, kernels: &Kernels, filter: &Filter) -> usize {
+        let mut mask = [0; BLOCK_ROWS];
+        let blocks = store.blocks();
+        blocks
+            .map(|block| filter.admit(kernels, &block, &mut mask))
+            .sum()
     }
 
     /// Ids, ascending, of admitted rows whose recency x importance is under their kind's
     /// threshold. Pinned rows are exempt.
     pub fn faded(&self, below: &[f32; KIND_MAX as usize + 1]) -> Vec<Id> {
-        let mut scratch = Scratch::default();
+        let mut mask = [0; BLOCK_ROWS];
         let mut found = Vec::new();
-        for chunk in &self.store.chunks {
-            self.filter
-                .select(chunk, &mut scratch.mask, &mut scratch.rows);
-            for row in scratch.rows.iter().map(|row| usize::from(*row)) {
+        for block in self.store.blocks() {
+            if self.filter.admit(self.kernels, &block, &mut mask) == 0 {
+                continue;
+            }
+            let chunk = block.chunk;
+            for row in ones(&mask[..block.len]).map(|row| block.start + row) {
                 let threshold = below[usize::from(chunk.kind[row])];
                 if chunk.flags[row] & flags::PINNED == 0
                     && self.recency(chunk, row) * chunk.importance[row] < threshold

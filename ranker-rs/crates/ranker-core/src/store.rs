@@ -2,6 +2,7 @@
 //!
 //! Invariants:
 //! - a slot is `chunk number * CHUNK_ROWS + row` and doesn't change while its row lives;
+//! - every change ends with every block summarised;
 //! - every chunk but the last is full;
 //! - `index` holds exactly the live slots, `free` exactly the others, last freed last.
 
@@ -11,7 +12,7 @@ use hashbrown::HashTable;
 
 use crate::Id;
 use crate::batch::RowBatch;
-use crate::chunk::Chunk;
+use crate::chunk::{Block, Chunk};
 use crate::error::{Error, Result};
 use crate::limits::{CHUNK_ROWS, SLOT_ABSENT};
 
@@ -62,18 +63,47 @@ impl Store {
             .copied()
     }
 
+    /// Every block, from the newest slots to the oldest: what is new ranks high, so the bar for
+    /// the others rises soon.
+    pub fn blocks(&self) -> impl Iterator<Item = Block<'_>> {
+        let chunks = self.chunks.iter().enumerate().rev();
+        chunks.flat_map(|(number, chunk)| chunk.blocks(number).rev())
+    }
+
     /// Writes every row of a checked batch and returns their slots.
     pub fn upsert(&mut self, batch: &RowBatch<'_>) -> Result<Vec<u32>> {
         self.reserve(batch.len())?;
-        Ok((0..batch.len())
-            .map(|from| {
-                let id = &batch.ids[from];
-                let slot = self.slot_of(id).unwrap_or_else(|| self.take_slot(id));
-                let (chunk, row) = place(slot);
-                self.chunks[chunk].write(row, batch, from);
-                slot
-            })
-            .collect())
+        let mut slots = Vec::with_capacity(batch.len());
+        for (from, id) in batch.ids.iter().enumerate() {
+            let slot = self.slot_of(id).unwrap_or_else(|| self.take_slot(id));
+            let (chunk, row) = place(slot);
+            self.chunks[chunk].write(row, batch, from);
+            slots.push(slot);
+        }
+        self.summarise();
+        Ok(slots)
+    }
+
+    /// Calls `change` with the place of each id that is there and its position in `ids`. Returns
+    /// how many are not.
+    pub fn change(
+        &mut self,
+        ids: &[Id],
+        mut change: impl FnMut(&mut Chunk, usize, usize),
+    ) -> usize {
+        let mut unknown = 0;
+        for (position, id) in ids.iter().enumerate() {
+            match self.slot_of(id).map(place) {
+                Some((chunk, row)) => change(&mut self.chunks[chunk], row, position),
+                None => unknown += 1,
+            }
+        }
+        self.summarise();
+        unknown
+    }
+
+    fn summarise(&mut self) {
+        self.chunks.iter_mut().for_each(Chunk::summarise);
     }
 
     /// Refuses before anything is changed if the slot numbers could run out.
@@ -117,8 +147,14 @@ impl Store {
         slot
     }
 
-    /// Removes a row and erases its bytes. Returns whether it was there.
-    pub fn remove(&mut self, id: &Id) -> bool {
+    /// Removes rows and erases their bytes. Returns how many were there.
+    pub fn remove(&mut self, ids: &[Id]) -> usize {
+        let removed = ids.iter().filter(|id| self.remove_one(id)).count();
+        self.summarise();
+        removed
+    }
+
+    fn remove_one(&mut self, id: &Id) -> bool {
         let Self {
             index,
             hasher,
@@ -197,10 +233,10 @@ mod tests {
     fn nothing_of_a_removed_row_stays() {
         let (mut store, id) = store_of_one();
         assert!(store.chunks[0].unit[0].0[0] > 0.0 && store.chunks[0].quantised[0].0[0] == 127);
-        assert!(store.remove(&id));
-        assert!(!store.remove(&id));
+        assert_eq!(store.remove(&[id, id]), 1);
         let mut untouched = Chunk::new(20);
         untouched.push_free();
+        untouched.summarise();
         // Every column, without having to name them: a new column is covered too.
         assert_eq!(format!("{:?}", store.chunks[0]), format!("{untouched:?}"));
         assert!(

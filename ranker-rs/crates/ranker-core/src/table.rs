@@ -14,7 +14,7 @@ use crate::limits::{CHUNK_ROWS, DIMENSION_MAX, KIND_MAX, RESULTS_MAX, SLOT_ABSEN
 use crate::profile::Profile;
 use crate::quantise::{Query, norm_of};
 use crate::search::{Hits, Pass};
-use crate::store::{Store, place};
+use crate::store::Store;
 
 /// What a search or a scoring asks.
 #[derive(Debug, Clone, Copy)]
@@ -135,25 +135,16 @@ impl Table {
                 ),
             ));
         }
-        let mut rows = Vec::with_capacity(ids.len());
-        for (row, values) in vectors.chunks_exact(self.dimension).enumerate() {
-            let norm = norm_of(values).ok_or_else(|| {
+        let rows: Vec<&[f32]> = vectors.chunks_exact(self.dimension).collect();
+        let mut norms = Vec::with_capacity(ids.len());
+        for (row, values) in rows.iter().enumerate() {
+            norms.push(norm_of(values).ok_or_else(|| {
                 Error::row(row, "vectors", "a vector must be finite and not all zeros")
-            })?;
-            rows.push((&ids[row], values, norm));
+            })?);
         }
-        let mut store = self.write()?;
-        let mut unknown = 0;
-        for (id, values, norm) in rows {
-            match store.slot_of(id) {
-                Some(slot) => {
-                    let (chunk, row) = place(slot);
-                    store.chunks[chunk].write_vector(row, values, norm);
-                }
-                None => unknown += 1,
-            }
-        }
-        Ok(unknown)
+        Ok(self.write()?.change(ids, |chunk, row, from| {
+            chunk.write_vector(row, rows[from], norms[from]);
+        }))
     }
 
     /// Removes rows and overwrites their bytes with zeros. Returns how many were there.
@@ -161,8 +152,7 @@ impl Table {
     /// # Errors
     /// As [`Table::len`].
     pub fn remove(&self, ids: &[Id]) -> Result<usize> {
-        let mut store = self.write()?;
-        Ok(ids.iter().filter(|id| store.remove(id)).count())
+        Ok(self.write()?.remove(ids))
     }
 
     /// Moves `last_used` of rows forward, never back. Returns how many ids are unknown: those are
@@ -177,19 +167,9 @@ impl Table {
                 format!("{} values for {} ids", last_used.len(), ids.len()),
             ));
         }
-        let mut store = self.write()?;
-        let mut unknown = 0;
-        for (id, time) in ids.iter().zip(last_used) {
-            match store.slot_of(id) {
-                Some(slot) => {
-                    let (chunk, row) = place(slot);
-                    let cell = &mut store.chunks[chunk].last_used[row];
-                    *cell = (*cell).max(*time);
-                }
-                None => unknown += 1,
-            }
-        }
-        Ok(unknown)
+        Ok(self
+            .write()?
+            .change(ids, |chunk, row, from| chunk.touch(row, last_used[from])))
     }
 
     /// Removes every row and gives the memory back.
@@ -328,7 +308,7 @@ impl Table {
     /// # Errors
     /// As [`Table::len`].
     pub fn count(&self, filter: &Filter) -> Result<usize> {
-        Ok(Pass::count(&*self.read()?, filter))
+        Ok(Pass::count(&*self.read()?, self.kernels, filter))
     }
 
     /// Ids, ascending, of admitted rows that faded: recency x importance is under the threshold
@@ -380,12 +360,12 @@ impl Table {
     /// [`Error::InvalidArgument`] for an unusable query.
     pub fn bench_scan_i8(&self, query: &[f32]) -> Result<i32> {
         let query = self.query(query)?;
-        let (rows, mut out) = bench_buffers(0);
+        let (_, mut out) = bench_buffers(0);
         let mut best = i32::MIN;
         for chunk in &self.read()?.chunks {
-            let (rows, out) = (&rows[..chunk.len()], &mut out[..chunk.len()]);
+            let out = &mut out[..chunk.len()];
             self.kernels
-                .scan_i8(&query.quantised, &chunk.quantised, rows, out);
+                .scan_all_i8(&query.quantised, &chunk.quantised, out);
             best = out.iter().fold(best, |best, dot| best.max(*dot));
         }
         Ok(best)

@@ -1,7 +1,7 @@
 //! Every path that this CPU has, against plain arithmetic.
 
 use proptest::prelude::*;
-use ranker_core::kernels::{LineF32, LineI8, available, lines_f32, lines_i8, named};
+use ranker_core::kernels::{LineF32, LineI8, Reach, available, lines_f32, lines_i8, named};
 
 fn pack_f32(values: &[f32], dimension: usize) -> Vec<LineF32> {
     let pack = |row: &[f32]| {
@@ -54,6 +54,76 @@ proptest! {
             let mut out = vec![0; rows.len()];
             kernels.scan_i8(&query, &block, &rows, &mut out);
             prop_assert_eq!(&out, &expected, "{}", kernels.name());
+        }
+    }
+
+    /// Dimensions up to 1,200 have every number of lines that a path treats in a way of its own.
+    #[test]
+    fn int8_scans_of_whole_blocks_are_exact_on_every_path(
+        (query, block) in (1_usize..1200, 0_usize..11).prop_flat_map(|(dimension, rows)| (
+            prop::collection::vec(-127_i8..=127, dimension),
+            prop::collection::vec(-127_i8..=127, dimension * rows),
+        )),
+    ) {
+        let rows = block.chunks_exact(query.len());
+        let dot = |row: &[i8]| -> i32 {
+            query.iter().zip(row).map(|(q, r)| i32::from(*q) * i32::from(*r)).sum()
+        };
+        let expected: Vec<i32> = rows.map(dot).collect();
+        let (query, block) = (pack_i8(&query, query.len()), pack_i8(&block, query.len()));
+        for kernels in available() {
+            let mut out = vec![0; expected.len()];
+            kernels.scan_all_i8(&query, &block, &mut out);
+            prop_assert_eq!(&out, &expected, "{}", kernels.name());
+        }
+    }
+
+    #[test]
+    fn column_comparisons_are_plain_ones_on_every_path(
+        cells in prop::collection::vec((-3_i64..3, 0_u8..6, 0_u16..8, 0_u8..2), 0..150),
+        (low, high) in (-3_i64..3, -3_i64..3),
+        set in any::<u8>(),
+        (bits, wanted) in (0_u16..8, 0_u16..8),
+        values in prop::collection::vec(0_u64..4, 0..9),
+    ) {
+        let times: Vec<i64> = cells.iter().map(|cell| cell.0).collect();
+        let hashes: Vec<u64> = times.iter().map(|time| time.cast_unsigned()).collect();
+        let floats: Vec<f32> = times.iter().map(|time| *time as f32).collect();
+        let numbers: Vec<i32> = times.iter().map(|time| *time as i32).collect();
+        let kinds: Vec<u8> = cells.iter().map(|cell| cell.1).collect();
+        let flags: Vec<u16> = cells.iter().map(|cell| cell.2).collect();
+        let before: Vec<u8> = cells.iter().map(|cell| cell.3).collect();
+        let within = |n: usize| low <= times[n] && times[n] <= high;
+        for kernels in available() {
+            let check = |call: &dyn Fn(&mut [u8]), holds: &dyn Fn(usize) -> bool| {
+                let mut mask = before.clone();
+                call(&mut mask);
+                let expected: Vec<u8> = (0..before.len())
+                    .map(|n| before[n] & u8::from(holds(n)))
+                    .collect();
+                assert_eq!(mask, expected, "{}", kernels.name());
+            };
+            check(&|mask| kernels.within_i64(&times, low, high, mask), &within);
+            check(&|mask| kernels.within_f32(&floats, low as f32, high as f32, mask), &within);
+            check(
+                &|mask| kernels.within_u64(&hashes, low as u64, high as u64, mask),
+                &|n| (low as u64..=high as u64).contains(&hashes[n]),
+            );
+            check(&|mask| kernels.among(&hashes, &values, mask), &|n| values.contains(&hashes[n]));
+            check(&|mask| kernels.members(&kinds, set, mask), &|n| (set >> kinds[n]) & 1 == 1);
+            check(
+                &|mask| kernels.masked(&flags, bits, wanted, mask),
+                &|n| flags[n] & bits == wanted,
+            );
+            let reach = Reach { step: 0.5, error: 0.25, above: low as f32 };
+            let reaches = |n: usize| numbers[n] as f32 * (0.5 * floats[n]) + 0.25 > low as f32;
+            check(
+                &|mask| {
+                    let any = kernels.reach(&numbers, &floats, reach, mask);
+                    assert_eq!(any, mask.contains(&1));
+                },
+                &reaches,
+            );
         }
     }
 

@@ -3,72 +3,108 @@
 // PyO3 hands arrays over by value: they are counted references.
 #![allow(clippy::needless_pass_by_value)]
 
-use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
+use numpy::{Element, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyList};
 use ranker_core::{Id, RowBatch, SearchRequest};
 
 use crate::arguments::{Refusal, flat, id_array, ids, refuse, vectors};
 use crate::policy::{Filter, Profile};
 
-/// Results, best first, column by column, and what was done to find them.
+/// Results, best first, and what was done to find them. Arrays are made when they are asked for.
 #[pyclass(frozen, module = "pillion_ranker")]
-pub struct Hits {
-    #[pyo3(get)]
-    ids: Py<PyArray2<u8>>,
-    #[pyo3(get)]
-    slots: Py<PyArray1<u32>>,
-    #[pyo3(get)]
-    scores: Py<PyArray1<f32>>,
-    #[pyo3(get)]
-    relevance: Py<PyArray1<f32>>,
-    #[pyo3(get)]
-    recency: Py<PyArray1<f32>>,
-    #[pyo3(get)]
-    importance: Py<PyArray1<f32>>,
-    #[pyo3(get)]
-    cosine: Py<PyArray1<f32>>,
-    #[pyo3(get)]
-    admitted: usize,
-    #[pyo3(get)]
-    scanned: usize,
-    #[pyo3(get)]
-    rescored: usize,
-    count: usize,
-}
+pub struct Hits(ranker_core::Hits);
 
 impl Hits {
-    fn new(py: Python<'_>, found: &ranker_core::Hits) -> PyResult<Self> {
-        let hits = &found.hits;
-        let ids: Vec<Id> = hits.iter().map(|hit| hit.id).collect();
-        let column = |value: fn(&ranker_core::Hit) -> f32| {
-            PyArray1::from_iter(py, hits.iter().map(value)).unbind()
-        };
-        Ok(Self {
-            ids: id_array(py, &ids)?,
-            slots: PyArray1::from_iter(py, hits.iter().map(|hit| hit.slot)).unbind(),
-            scores: column(|hit| hit.score),
-            relevance: column(|hit| hit.relevance),
-            recency: column(|hit| hit.recency),
-            importance: column(|hit| hit.importance),
-            cosine: column(|hit| hit.cosine),
-            admitted: found.admitted,
-            scanned: found.scanned,
-            rescored: found.rescored,
-            count: hits.len(),
-        })
+    fn column<T: Element>(
+        &self,
+        py: Python<'_>,
+        value: fn(&ranker_core::Hit) -> T,
+    ) -> Py<PyArray1<T>> {
+        PyArray1::from_iter(py, self.0.hits.iter().map(value)).unbind()
     }
 }
 
+/// Identity, score, relevance, recency, importance, cosine.
+type HitRow<'py> = (Bound<'py, PyBytes>, f32, f32, f32, f32, f32);
+
 #[pymethods]
 impl Hits {
+    #[getter]
+    fn ids(&self, py: Python<'_>) -> PyResult<Py<PyArray2<u8>>> {
+        let ids: Vec<Id> = self.0.hits.iter().map(|hit| hit.id).collect();
+        id_array(py, &ids)
+    }
+
+    #[getter]
+    fn slots(&self, py: Python<'_>) -> Py<PyArray1<u32>> {
+        self.column(py, |hit| hit.slot)
+    }
+
+    #[getter]
+    fn scores(&self, py: Python<'_>) -> Py<PyArray1<f32>> {
+        self.column(py, |hit| hit.score)
+    }
+
+    #[getter]
+    fn relevance(&self, py: Python<'_>) -> Py<PyArray1<f32>> {
+        self.column(py, |hit| hit.relevance)
+    }
+
+    #[getter]
+    fn recency(&self, py: Python<'_>) -> Py<PyArray1<f32>> {
+        self.column(py, |hit| hit.recency)
+    }
+
+    #[getter]
+    fn importance(&self, py: Python<'_>) -> Py<PyArray1<f32>> {
+        self.column(py, |hit| hit.importance)
+    }
+
+    #[getter]
+    fn cosine(&self, py: Python<'_>) -> Py<PyArray1<f32>> {
+        self.column(py, |hit| hit.cosine)
+    }
+
+    #[getter]
+    fn admitted(&self) -> usize {
+        self.0.admitted
+    }
+
+    #[getter]
+    fn scanned(&self) -> usize {
+        self.0.scanned
+    }
+
+    #[getter]
+    fn rescored(&self) -> usize {
+        self.0.rescored
+    }
+
+    fn rows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let rows = self.0.hits.iter().map(|hit| -> HitRow<'py> {
+            (
+                PyBytes::new(py, &hit.id),
+                hit.score,
+                hit.relevance,
+                hit.recency,
+                hit.importance,
+                hit.cosine,
+            )
+        });
+        PyList::new(py, rows)
+    }
+
     fn __len__(&self) -> usize {
-        self.count
+        self.0.hits.len()
     }
 
     fn __repr__(&self) -> String {
         format!(
             "<Hits {} of {} admitted of {} scanned>",
-            self.count, self.admitted, self.scanned
+            self.0.hits.len(),
+            self.0.admitted,
+            self.0.scanned
         )
     }
 }
@@ -256,7 +292,7 @@ impl Table {
         let hits = py
             .detach(|| self.0.search(&request, exact_float))
             .map_err(Refusal::from)?;
-        Hits::new(py, &hits)
+        Ok(Hits(hits))
     }
 
     #[pyo3(signature = (*, query, now, profile, filter, slots, k))]
@@ -286,7 +322,7 @@ impl Table {
         let hits = py
             .detach(|| self.0.score(&request, slots))
             .map_err(Refusal::from)?;
-        Hits::new(py, &hits)
+        Ok(Hits(hits))
     }
 
     /// `now` names the search that the count stands beside. No predicate reads it: a filter

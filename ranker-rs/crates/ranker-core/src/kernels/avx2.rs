@@ -4,14 +4,17 @@
 
 use std::arch::x86_64::*;
 
-use super::{Kernels, LineF32, LineI8, TILE, row_of, tile};
+use super::columns::column_kernels;
+use super::{Kernels, LineF32, LineI8, TILE, row_of, tile, tiles};
 
 pub(super) static KERNELS: Kernels = Kernels {
     name: "avx2",
     scan_f32,
     scan_i8,
+    scan_all_i8,
     read_f32,
     read_i8,
+    columns: column_kernels!("avx2,fma"),
 };
 
 #[inline]
@@ -120,6 +123,14 @@ fn scan_i8(query: &[LineI8], block: &[LineI8], rows: &[u16], out: &mut [i32]) {
     for (rows, out) in rows.chunks(TILE).zip(out.chunks_mut(TILE)) {
         let dots = dot_i8(query, tile(block, rows, query.len()));
         out.copy_from_slice(&dots[..rows.len()]);
+    }
+}
+
+#[target_feature(enable = "avx2,fma")]
+fn scan_all_i8(query: &[LineI8], block: &[LineI8], out: &mut [i32]) {
+    for (rows, out) in tiles(block, query.len()).zip(out.chunks_mut(TILE)) {
+        let dots = dot_i8(query, rows);
+        out.copy_from_slice(&dots[..out.len()]);
     }
 }
 

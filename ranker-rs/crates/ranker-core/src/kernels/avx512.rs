@@ -5,22 +5,27 @@
 
 use std::arch::x86_64::*;
 
-use super::{Kernels, LineF32, LineI8, TILE, row_of, tile};
+use super::columns::column_kernels;
+use super::{Kernels, LineF32, LineI8, TILE, row_of, tile, tiles};
 
 pub(super) static KERNELS: Kernels = Kernels {
     name: "avx512",
     scan_f32,
     scan_i8: scan_i8_widening,
+    scan_all_i8: scan_all_i8_widening,
     read_f32,
     read_i8,
+    columns: column_kernels!("avx512f,avx512bw,avx512dq,avx512vl"),
 };
 
 pub(super) static KERNELS_VNNI: Kernels = Kernels {
     name: "avx512vnni",
     scan_f32,
     scan_i8: scan_i8_vnni,
+    scan_all_i8: scan_all_i8_vnni,
     read_f32,
     read_i8,
+    columns: column_kernels!("avx512f,avx512bw,avx512dq,avx512vl"),
 };
 
 #[inline]
@@ -83,11 +88,56 @@ fn fold(sums: [__m512i; TILE]) -> [i32; TILE] {
     out
 }
 
-/// VNNI multiplies unsigned by signed bytes. Rows are shifted by 128 to be unsigned, and
-/// 128 x sum(query) is taken off the result. `vpdpbusd` doesn't saturate, so this is exact.
+/// A query of `N` lines in registers, for VNNI, which multiplies unsigned by signed bytes: rows
+/// are shifted by 128 to be unsigned, and 128 x sum(query) is taken off the result. `vpdpbusd`
+/// doesn't saturate, so this is exact.
+struct VnniQuery<const N: usize> {
+    lines: [__m512i; N],
+    shift: i32,
+}
+
+impl<const N: usize> VnniQuery<N> {
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
+    fn new(query: &[LineI8; N]) -> Self {
+        let mut lines = [_mm512_setzero_si512(); N];
+        for (line, q) in lines.iter_mut().zip(query) {
+            *line = load_i8(q);
+        }
+        let shift = shift_of(query);
+        Self { lines, shift }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
+    fn dots(&self, rows: [&[LineI8; N]; TILE]) -> [i32; TILE] {
+        let sign = _mm512_set1_epi8(i8::MIN);
+        let mut sums = [_mm512_setzero_si512(); TILE];
+        for (sum, row) in sums.iter_mut().zip(rows) {
+            for (q, r) in self.lines.iter().zip(row) {
+                *sum = _mm512_dpbusd_epi32(*sum, _mm512_xor_si512(load_i8(r), sign), *q);
+            }
+        }
+        fold(sums).map(|sum| sum - self.shift)
+    }
+}
+
+/// What shifting rows by 128 adds to a dot product: that of the query with a row of 128s.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
-fn dot_i8_vnni(query: &[LineI8], rows: [&[LineI8]; TILE], shift: i32) -> [i32; TILE] {
+fn shift_of(query: &[LineI8]) -> i32 {
+    let row = _mm512_set1_epi8(i8::MIN);
+    let mut sum = _mm512_setzero_si512();
+    for q in query {
+        sum = _mm512_dpbusd_epi32(sum, row, load_i8(q));
+    }
+    _mm512_reduce_add_epi32(sum)
+}
+
+/// As [`VnniQuery::dots`], for queries that don't fit in registers or have an unusual length.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
+fn dots_vnni(query: &[LineI8], rows: [&[LineI8]; TILE], shift: i32) -> [i32; TILE] {
     let sign = _mm512_set1_epi8(i8::MIN);
     let mut sums = [_mm512_setzero_si512(); TILE];
     for (sum, row) in sums.iter_mut().zip(rows) {
@@ -101,11 +151,52 @@ fn dot_i8_vnni(query: &[LineI8], rows: [&[LineI8]; TILE], shift: i32) -> [i32; T
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
 fn scan_i8_vnni(query: &[LineI8], block: &[LineI8], rows: &[u16], out: &mut [i32]) {
-    let values = query.iter().flat_map(|line| &line.0);
-    let shift = 128 * values.map(|value| i32::from(*value)).sum::<i32>();
+    let shift = shift_of(query);
     for (rows, out) in rows.chunks(TILE).zip(out.chunks_mut(TILE)) {
-        let dots = dot_i8_vnni(query, tile(block, rows, query.len()), shift);
+        let dots = dots_vnni(query, tile(block, rows, query.len()), shift);
         out.copy_from_slice(&dots[..rows.len()]);
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
+fn scan_all_i8_in_registers<const N: usize>(
+    query: &[LineI8; N],
+    block: &[LineI8],
+    out: &mut [i32],
+) {
+    let query = VnniQuery::new(query);
+    let (rows, _) = block.as_chunks::<N>();
+    let (tiles, rest) = rows.as_chunks::<TILE>();
+    let (outs, out_rest) = out.as_chunks_mut::<TILE>();
+    for (rows, out) in tiles.iter().zip(outs) {
+        *out = query.dots(rows.each_ref());
+    }
+    if let Some(last) = rest.last() {
+        let rows = std::array::from_fn(|n| rest.get(n).unwrap_or(last));
+        out_rest.copy_from_slice(&query.dots(rows)[..rest.len()]);
+    }
+}
+
+/// Dimensions 256, 384, 512, 768 and 1,024 are those that embedders have.
+#[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
+fn scan_all_i8_vnni(query: &[LineI8], block: &[LineI8], out: &mut [i32]) {
+    if let Ok(query) = <&[LineI8; 4]>::try_from(query) {
+        scan_all_i8_in_registers(query, block, out);
+    } else if let Ok(query) = <&[LineI8; 6]>::try_from(query) {
+        scan_all_i8_in_registers(query, block, out);
+    } else if let Ok(query) = <&[LineI8; 8]>::try_from(query) {
+        scan_all_i8_in_registers(query, block, out);
+    } else if let Ok(query) = <&[LineI8; 12]>::try_from(query) {
+        scan_all_i8_in_registers(query, block, out);
+    } else if let Ok(query) = <&[LineI8; 16]>::try_from(query) {
+        scan_all_i8_in_registers(query, block, out);
+    } else {
+        let shift = shift_of(query);
+        for (rows, out) in tiles(block, query.len()).zip(out.chunks_mut(TILE)) {
+            let dots = dots_vnni(query, rows, shift);
+            out.copy_from_slice(&dots[..out.len()]);
+        }
     }
 }
 
@@ -139,6 +230,14 @@ fn scan_i8_widening(query: &[LineI8], block: &[LineI8], rows: &[u16], out: &mut 
     for (rows, out) in rows.chunks(TILE).zip(out.chunks_mut(TILE)) {
         let dots = dot_i8_widening(query, tile(block, rows, query.len()));
         out.copy_from_slice(&dots[..rows.len()]);
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512bw")]
+fn scan_all_i8_widening(query: &[LineI8], block: &[LineI8], out: &mut [i32]) {
+    for (rows, out) in tiles(block, query.len()).zip(out.chunks_mut(TILE)) {
+        let dots = dot_i8_widening(query, rows);
+        out.copy_from_slice(&dots[..out.len()]);
     }
 }
 

@@ -17,6 +17,7 @@ use crate::error::{Error, Result};
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+mod columns;
 #[cfg(target_arch = "aarch64")]
 mod neon;
 mod scalar;
@@ -61,6 +62,7 @@ pub const fn lines_i8(dimension: usize) -> usize {
 
 type ScanF32 = unsafe fn(&[LineF32], &[LineF32], &[u16], &mut [f32]);
 type ScanI8 = unsafe fn(&[LineI8], &[LineI8], &[u16], &mut [i32]);
+type ScanAllI8 = unsafe fn(&[LineI8], &[LineI8], &mut [i32]);
 type ReadF32 = unsafe fn(&[LineF32]) -> f32;
 type ReadI8 = unsafe fn(&[LineI8]) -> i64;
 
@@ -70,8 +72,33 @@ pub struct Kernels {
     name: &'static str,
     scan_f32: ScanF32,
     scan_i8: ScanI8,
+    scan_all_i8: ScanAllI8,
     read_f32: ReadF32,
     read_i8: ReadI8,
+    columns: Columns,
+}
+
+/// Comparisons over columns. A mask has one byte per row, 0 or 1.
+#[derive(Debug)]
+struct Columns {
+    within_i64: unsafe fn(&[i64], i64, i64, &mut [u8]),
+    within_u64: unsafe fn(&[u64], u64, u64, &mut [u8]),
+    within_f32: unsafe fn(&[f32], f32, f32, &mut [u8]),
+    among: unsafe fn(&[u64], &[u64], &mut [u8]),
+    members: unsafe fn(&[u8], u8, &mut [u8]),
+    masked: unsafe fn(&[u16], u16, u16, &mut [u8]),
+    reach: unsafe fn(&[i32], &[f32], Reach, &mut [u8]) -> bool,
+}
+
+/// What a row's cosine, as int8 tells it, must come up to: see [`Kernels::reach`].
+#[derive(Debug, Clone, Copy)]
+pub struct Reach {
+    /// One step of the query's int8 values.
+    pub step: f32,
+    /// What is added to every cosine.
+    pub error: f32,
+    /// What the sum must be above.
+    pub above: f32,
 }
 
 impl Kernels {
@@ -102,6 +129,60 @@ impl Kernels {
         unsafe { (self.scan_i8)(query, block, rows, out) }
     }
 
+    /// `out[i] = query . row i` in exact integers, of every row of `block`; values must be within
+    /// -127..=127.
+    ///
+    /// # Panics
+    /// When `block` isn't `out.len()` rows of `query.len()` lines.
+    pub fn scan_all_i8(&self, query: &[LineI8], block: &[LineI8], out: &mut [i32]) {
+        assert_eq!(block.len(), query.len() * out.len());
+        // SAFETY: as in `scan_f32`.
+        unsafe { (self.scan_all_i8)(query, block, out) }
+    }
+
+    /// Clears `mask[i]` unless `low <= column[i] <= high`.
+    pub fn within_i64(&self, column: &[i64], low: i64, high: i64, mask: &mut [u8]) {
+        // SAFETY: as in `scan_f32`.
+        unsafe { (self.columns.within_i64)(column, low, high, mask) }
+    }
+
+    /// Clears `mask[i]` unless `low <= column[i] <= high`.
+    pub fn within_u64(&self, column: &[u64], low: u64, high: u64, mask: &mut [u8]) {
+        // SAFETY: as in `scan_f32`.
+        unsafe { (self.columns.within_u64)(column, low, high, mask) }
+    }
+
+    /// Clears `mask[i]` unless `low <= column[i] <= high`.
+    pub fn within_f32(&self, column: &[f32], low: f32, high: f32, mask: &mut [u8]) {
+        // SAFETY: as in `scan_f32`.
+        unsafe { (self.columns.within_f32)(column, low, high, mask) }
+    }
+
+    /// Clears `mask[i]` unless `column[i]` is one of `values`, of which there should be few.
+    pub fn among(&self, column: &[u64], values: &[u64], mask: &mut [u8]) {
+        // SAFETY: as in `scan_f32`.
+        unsafe { (self.columns.among)(column, values, mask) }
+    }
+
+    /// Clears `mask[i]` unless bit `column[i]` of `set` is one.
+    pub fn members(&self, column: &[u8], set: u8, mask: &mut [u8]) {
+        // SAFETY: as in `scan_f32`.
+        unsafe { (self.columns.members)(column, set, mask) }
+    }
+
+    /// Clears `mask[i]` unless `column[i] & bits == wanted`.
+    pub fn masked(&self, column: &[u16], bits: u16, wanted: u16, mask: &mut [u8]) {
+        // SAFETY: as in `scan_f32`.
+        unsafe { (self.columns.masked)(column, bits, wanted, mask) }
+    }
+
+    /// Clears `mask[i]` unless `dots[i] * (step * scales[i]) + error > above`. Returns whether
+    /// any is left.
+    pub fn reach(&self, dots: &[i32], scales: &[f32], reach: Reach, mask: &mut [u8]) -> bool {
+        // SAFETY: as in `scan_f32`.
+        unsafe { (self.columns.reach)(dots, scales, reach, mask) }
+    }
+
     /// The sum of all values: a bare read of the same bytes, the floor that scans are held to.
     #[must_use]
     pub fn read_f32(&self, block: &[LineF32]) -> f32 {
@@ -123,7 +204,10 @@ pub fn available() -> Vec<&'static Kernels> {
     let mut found: Vec<&'static Kernels> = Vec::new();
     #[cfg(target_arch = "x86_64")]
     {
-        let wide = is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw");
+        let wide = is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("avx512dq")
+            && is_x86_feature_detected!("avx512vl");
         if wide && is_x86_feature_detected!("avx512vnni") {
             found.push(&avx512::KERNELS_VNNI);
         }
@@ -187,6 +271,16 @@ fn row_of<L>(block: &[L], row: u16, lines: usize) -> &[L] {
 /// fold. They are short enough for this to be one stream to the prefetcher.
 #[cfg(target_arch = "x86_64")]
 const TILE: usize = 4;
+
+/// All rows of a block, tile after tile.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+fn tiles<L>(block: &[L], lines: usize) -> impl Iterator<Item = [&[L]; TILE]> {
+    block.chunks(TILE * lines).map(move |rows| {
+        let last = rows.len() / lines - 1;
+        std::array::from_fn(|n| &rows[n.min(last) * lines..][..lines])
+    })
+}
 
 /// The lines of 1..=`TILE` rows; the last one stands in for those that are missing.
 #[cfg(target_arch = "x86_64")]

@@ -5,15 +5,18 @@
 
 use std::arch::aarch64::*;
 
+use super::columns::column_kernels;
 use super::{Kernels, LineF32, LineI8, row_of, scalar};
 
 pub(super) static KERNELS: Kernels = Kernels {
     name: "neon",
     scan_f32,
     scan_i8,
+    scan_all_i8,
     // The compiler vectorises these for the baseline, which has NEON.
     read_f32: scalar::read_f32,
     read_i8: scalar::read_i8,
+    columns: column_kernels!("neon"),
 };
 
 #[inline]
@@ -70,5 +73,12 @@ fn scan_f32(query: &[LineF32], block: &[LineF32], rows: &[u16], out: &mut [f32])
 fn scan_i8(query: &[LineI8], block: &[LineI8], rows: &[u16], out: &mut [i32]) {
     for (row, out) in rows.iter().zip(out) {
         *out = dot_i8(query, row_of(block, *row, query.len()));
+    }
+}
+
+#[target_feature(enable = "neon")]
+fn scan_all_i8(query: &[LineI8], block: &[LineI8], out: &mut [i32]) {
+    for (row, out) in block.chunks_exact(query.len()).zip(out) {
+        *out = dot_i8(query, row);
     }
 }

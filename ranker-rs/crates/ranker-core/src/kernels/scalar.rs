@@ -1,13 +1,16 @@
 //! Plain Rust: the path of last resort and the meaning of the others.
 
+use super::columns::column_kernels;
 use super::{Kernels, LineF32, LineI8, row_of};
 
 pub(super) static KERNELS: Kernels = Kernels {
     name: "scalar",
     scan_f32,
     scan_i8,
+    scan_all_i8,
     read_f32,
     read_i8,
+    columns: column_kernels!(),
 };
 
 /// Sixteen sums side by side, so that the compiler may use whatever registers the baseline has.
@@ -40,6 +43,12 @@ fn scan_f32(query: &[LineF32], block: &[LineF32], rows: &[u16], out: &mut [f32])
 fn scan_i8(query: &[LineI8], block: &[LineI8], rows: &[u16], out: &mut [i32]) {
     for (row, out) in rows.iter().zip(out) {
         *out = dot_i8(query, row_of(block, *row, query.len()));
+    }
+}
+
+fn scan_all_i8(query: &[LineI8], block: &[LineI8], out: &mut [i32]) {
+    for (row, out) in block.chunks_exact(query.len()).zip(out) {
+        *out = dot_i8(query, row);
     }
 }
 
