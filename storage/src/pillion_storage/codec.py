@@ -10,7 +10,7 @@ Ids are 16 raw bytes, instants microseconds since the epoch, FOREVER is left out
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 from uuid import UUID
 
 import msgpack
@@ -52,7 +52,7 @@ _MISSHAPEN: Final = (
 
 def pack(body: object) -> bytes:
     """Return a body in its envelope."""
-    return PLAIN + bytes(msgpack.packb(body, use_bin_type=True))
+    return PLAIN + cast("bytes", msgpack.packb(body, use_bin_type=True))
 
 
 def unpack(data: bytes) -> Any:  # noqa: ANN401  (the caller knows the shape of its record)

@@ -8,8 +8,8 @@ partition's secret. A key is one family byte and fixed-width parts, so ranges ar
     c       created(8) memory id(16)                empty: memories by creation
     d       source id(16) derived id(16)            empty: what came from a source
     e       episode id(16)                          an episode
-    f       fact(16) memory id(16)                  empty: every row a key ever had, its guesses, and
-                                                    named statements that became no row
+    f       fact(16) memory id(16)                  empty: every row a key ever had, its guesses,
+                                                    and named statements that became no row
     h       fact(16)                                the head of a timeline
     k       recorded(8) episode id(16)              empty: episodes by capture
     m       memory id(16)                           a memory
