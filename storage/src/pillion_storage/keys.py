@@ -37,6 +37,9 @@ ID_BYTES: Final = 16
 INSTANT_BYTES: Final = 8
 _SIGN: Final = 1 << 63
 
+# Hashes that are kept: contexts, kinds of source and the like come up in every search.
+COLUMNS_KEPT_MAX: Final = 4096
+
 EMBEDDER_KEY: Final = b"aembedder"
 
 
@@ -117,10 +120,11 @@ def id_of(key: bytes) -> UUID:
 class KeySpace:
     """The keys that hide names: hashes under one partition's secret."""
 
-    __slots__ = ("_secret",)
+    __slots__ = ("_columns", "_secret")
 
     def __init__(self, secret: bytes) -> None:
         self._secret = secret
+        self._columns: dict[tuple[str, ...], int] = {}
 
     def _hash(self, *parts: str) -> bytes:
         digest = hashlib.blake2b(key=self._secret, digest_size=HASH_BYTES)
@@ -140,7 +144,13 @@ class KeySpace:
 
     def column(self, *parts: str) -> int:
         """Return a 64-bit hash for the ranker's columns: a name, kept apart by its first part."""
-        return int.from_bytes(self._hash("column", *parts)[:8], "big")
+        known = self._columns.get(parts)
+        if known is None:
+            known = int.from_bytes(self._hash("column", *parts)[:8], "big")
+            if len(self._columns) >= COLUMNS_KEPT_MAX:
+                self._columns.clear()
+            self._columns[parts] = known
+        return known
 
     def head(self, key: FactKey) -> bytes:
         """Return the key of a timeline's head."""

@@ -91,6 +91,10 @@ class Filter:
         )
 
 
+# What a request without a filter means. One object, so that the hot path knows it at a glance.
+PLAIN_FILTER = Filter()
+
+
 class RecencyAnchor(IntEnum):
     """From when recency counts. Numbers as in the contract."""
 
@@ -110,6 +114,10 @@ class RankingProfile:
     consolidated_factor: float = 0.5
 
 
+# What a request without a ranking means; one object, as with PLAIN_FILTER.
+PLAIN_RANKING = RankingProfile()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadAt:
     """How fresh a read must be, and which instant of valid time it asks about (None: now)."""
@@ -125,9 +133,9 @@ class SearchQuery:
     top_k: int
     text: str = ""
     vector: bytes = b""
-    filter: Filter = Filter()
+    filter: Filter = PLAIN_FILTER
     read: ReadAt = ReadAt()
-    ranking: RankingProfile = RankingProfile()
+    ranking: RankingProfile = PLAIN_RANKING
     score_min: float = 0.0
     include_vectors: bool = False
 

@@ -22,6 +22,7 @@ from pillion.domain.mutations import (
     PutFact,
     RetractMemory,
 )
+from pillion.domain.queries import PLAIN_FILTER, PLAIN_RANKING
 from pillion.domain.values import Value, ValueKind, canonical_json
 
 if TYPE_CHECKING:
@@ -447,5 +448,7 @@ def check_search(query: SearchQuery) -> None:
     check_vector_shape("vector", query.vector)  # its numbers are checked where they are used
     check_share("score_min", query.score_min)
     check_instant("read.as_of", query.read.as_of)
-    check_filter(query.filter)
-    check_ranking(query.ranking)
+    if query.filter is not PLAIN_FILTER:
+        check_filter(query.filter)
+    if query.ranking is not PLAIN_RANKING:
+        check_ranking(query.ranking)

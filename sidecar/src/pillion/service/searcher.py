@@ -6,32 +6,29 @@ from typing import TYPE_CHECKING, Final, TypedDict, Unpack
 from uuid import UUID
 
 import numpy as np
-import pillion_ranker as ranker
-from pillion_storage.keys import ID_BYTES
 
 from pillion.domain.errors import PillionError, Reason
-from pillion.domain.memory import MemoryKind
 from pillion.domain.queries import (
     Exactness,
     Hit,
-    RecencyAnchor,
     SearchAnswer,
     SearchPath,
-    Window,
 )
 from pillion.domain.validation import check_search, check_vector_shape
+from pillion.service.ranking import filter_of, profile_of
 from pillion.service.reading import RecordReader, wait_for_revision
 from pillion.service.vectors import CLIENT_SPACE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    import pillion_ranker as ranker
     from numpy.typing import NDArray
     from pillion_storage.api import Store
     from pillion_storage.keys import KeySpace
 
     from pillion.domain.memory import Memory
-    from pillion.domain.queries import Filter, RankingProfile, SearchQuery
+    from pillion.domain.queries import SearchQuery
     from pillion.domain.scope import Partition
     from pillion.ports import Clock, Deadline, Embedder
     from pillion.service.partitions import KeySpaces
@@ -39,14 +36,6 @@ if TYPE_CHECKING:
     from pillion.service.resident import Resident, View
     from pillion.service.residents import Residents
 
-DAY_US: Final = 86_400 * 1_000_000
-HALF_LIVES_US: Final = {
-    MemoryKind.EPISODIC: 30.0 * DAY_US,
-    MemoryKind.SEMANTIC: 365.0 * DAY_US,
-    MemoryKind.PROCEDURAL: float("inf"),
-    MemoryKind.SESSION: 30.0 * DAY_US,
-    MemoryKind.OPEN_ITEM: float("inf"),
-}
 # What the index is asked for: enough that re-scoring by recency and importance has a choice.
 INDEX_WANTED: Final = 256
 INDEX_EFFORT: Final = 256
@@ -117,17 +106,25 @@ class Searcher:
         now = self._clock.now_us()
         as_of = query.read.as_of if query.read.as_of is not None else now
         vector = self._query_vector(view, query)
-        hits, exactness, path = _ranked(
-            view,
-            self._index_from,
-            query=vector,
-            now=now,
-            profile=_profile(query.ranking, view, vector),
-            filter=_filter(keys, query, as_of, now),
-            k=query.top_k,
-        )
+        wanted = filter_of(keys, query.filter, as_of=as_of, now=now, score_min=query.score_min)
+        profile = profile_of(query.ranking, _floor(view) if vector is not None else 0.0)
+        try:
+            hits, exactness, path = _ranked(
+                view,
+                self._index_from,
+                query=vector,
+                now=now,
+                profile=profile,
+                filter=wanted,
+                k=query.top_k,
+            )
+        except ValueError:
+            if vector is not None:
+                _refuse_directionless(vector)
+            raise
+        rows = hits.rows()
         reader = RecordReader(self._store, partition, keys)
-        memories = _memories(reader, resident, hits)
+        memories = _memories(reader, resident, [row[0] for row in rows])
         admits = query.filter.admits
         if memories is None or not all(admits(one, as_of, now) for one in memories):
             return None
@@ -135,7 +132,7 @@ class Searcher:
         if query.include_vectors:
             vectors = reader.vectors([one.id for one in memories], None)
         return SearchAnswer(
-            hits=_hits(memories, hits, vectors, scored=vector is not None),
+            hits=_hits(memories, rows, vectors, scored=vector is not None),
             revision=revision,
             exactness=exactness,
             path=path,
@@ -147,9 +144,9 @@ class Searcher:
         """Return the query's vector in the partition's space; None: none takes part."""
         if query.vector:
             given = np.frombuffer(query.vector, dtype="<f4").astype(np.float32, copy=False)
-            _refuse_directionless(given)
-            if view.space is None:
-                return None  # no memory has a vector yet
+            if view.space is None:  # no memory has a vector yet, and nobody else will look
+                _refuse_directionless(given)
+                return None
             check_vector_shape("vector", query.vector, view.space.dimension)
             return given
         if not query.text or view.space is None:
@@ -172,11 +169,9 @@ class Searcher:
 
 
 def _memories(
-    reader: RecordReader, resident: Resident, ranked: ranker.Hits
+    reader: RecordReader, resident: Resident, order: Sequence[bytes]
 ) -> Sequence[Memory] | None:
-    """Return the memories of what was ranked, in its order; None when one of them is gone."""
-    raw = ranked.ids.tobytes()
-    order = [raw[start : start + ID_BYTES] for start in range(0, len(raw), ID_BYTES)]
+    """Return the memories of these ids, in their order; None when one of them is gone."""
     known = [resident.cache.get(one) for one in order]
     missing = [UUID(bytes=one) for one, memory in zip(order, known, strict=True) if memory is None]
     if missing:
@@ -196,7 +191,7 @@ def _memories(
 
 def _hits(
     memories: Sequence[Memory],
-    ranked: ranker.Hits,
+    rows: Sequence[tuple[bytes, float, float, float, float, float]],
     vectors: Mapping[UUID, bytes],
     *,
     scored: bool,
@@ -212,16 +207,15 @@ def _hits(
             cosine if scored and not memory.vector_pending else None,
             vectors[memory.id] if vectors and memory.id in vectors else b"",
         )
-        for memory, score, relevance, recency, importance, cosine in zip(
-            memories,
-            ranked.scores.tolist(),
-            ranked.relevance.tolist(),
-            ranked.recency.tolist(),
-            ranked.importance.tolist(),
-            ranked.cosine.tolist(),
-            strict=True,
+        for memory, (_, score, relevance, recency, importance, cosine) in zip(
+            memories, rows, strict=True
         )
     )
+
+
+def _floor(view: View) -> float:
+    """Return the cosine of unrelated texts in the partition's space."""
+    return view.space.unrelated_cosine if view.space is not None else 0.0
 
 
 def _refuse_directionless(vector: NDArray[np.float32]) -> None:
@@ -253,76 +247,3 @@ def _ranked(
     hits = table.search(**search)
     path = SearchPath.NO_VECTOR if vector is None else SearchPath.SCAN
     return hits, Exactness.EXACT, path
-
-
-def _profile(
-    ranking: RankingProfile, view: View, vector: NDArray[np.float32] | None
-) -> ranker.Profile:
-    half_lives = [float("inf")] * 6
-    for kind, default in HALF_LIVES_US.items():
-        asked = ranking.half_lives.get(kind, default)
-        half_lives[kind] = float("inf") if asked is None else float(asked)
-    floor = view.space.unrelated_cosine if vector is not None and view.space is not None else 0.0
-    return ranker.Profile(
-        w_relevance=ranking.relevance_weight,
-        w_recency=ranking.recency_weight,
-        w_importance=ranking.importance_weight,
-        half_life=half_lives,
-        recency_anchor=1 if ranking.recency_anchor is RecencyAnchor.LAST_USED else 0,
-        relevance_floor=floor,
-        consolidated_factor=ranking.consolidated_factor,
-    )
-
-
-def _filter(keys: KeySpace, query: SearchQuery, as_of: int, now: int) -> ranker.Filter:
-    """Return the ranker's form of a filter. Sets of one join the labels that must all be there."""
-    wanted = query.filter
-    must = [keys.column("label", label) for label in wanted.labels_all]
-    either = _either(keys, wanted)
-    must += [options[0] for options in either if len(options) == 1]
-    several = [options for options in either if len(options) > 1]
-    if len(several) > 1:
-        raise PillionError.of_field(
-            "filter",
-            "of labels_any, source_kinds, episode_ids and session_ids only one may name several "
-            "alternatives; ask one at a time",
-            Reason.NOT_SERVED,
-        )
-    if wanted.valid_from != Window():
-        raise PillionError.of_field(
-            "filter.valid_from", "is served by List only; use read.as_of", Reason.NOT_SERVED
-        )
-    exclude = 0
-    if not wanted.include_retracted:
-        exclude |= ranker.FLAG_RETRACTED
-    if not wanted.include_expired:
-        exclude |= ranker.FLAG_EXPIRED
-    return ranker.Filter(
-        kinds=ranker.mask_of(*wanted.kinds),
-        statuses=ranker.mask_of(*wanted.statuses),
-        subjects=[keys.column("subject", one.type, one.id) for one in wanted.subjects],
-        contexts=[keys.column("context", one) for one in wanted.contexts or ()],
-        attributes=[keys.column("attribute", one) for one in wanted.attributes],
-        labels_all=must,
-        labels_any=several[0] if several else [],
-        labels_none=[keys.column("label", label) for label in wanted.labels_none],
-        valid_at=as_of if wanted.valid_only else None,
-        created_from=wanted.created.start,
-        created_to=wanted.created.end,
-        min_importance=wanted.importance_min,
-        min_confidence=wanted.confidence_min,
-        exclude_flags=exclude,
-        not_expired_at=None if wanted.include_expired else now,
-        min_score=query.score_min,
-    )
-
-
-def _either(keys: KeySpace, wanted: Filter) -> list[list[int]]:
-    """Return the groups of labels of which a memory must have one each."""
-    groups = [
-        [keys.column("label", one) for one in wanted.labels_any],
-        [keys.column("source", one.name) for one in wanted.source_kinds],
-        [keys.column("episode", str(one)) for one in wanted.episode_ids],
-        [keys.column("session", one) for one in wanted.session_ids],
-    ]
-    return [group for group in groups if group]

@@ -10,6 +10,8 @@ from pillion_proto.memory.v1 import search_pb2
 from pillion.domain.errors import PillionError
 from pillion.domain.memory import MemoryKind, MemoryStatus, SourceKind
 from pillion.domain.queries import (
+    PLAIN_FILTER,
+    PLAIN_RANKING,
     RECALLED_STATUSES,
     Filter,
     RankingProfile,
@@ -44,10 +46,8 @@ if TYPE_CHECKING:
         | wire.HistoryRequest
     )
 
-_DEFAULT_FILTER: Final = Filter()
 _EVERY_INSTANT: Final = Window()
 _DEFAULT_READ: Final = ReadAt()
-_DEFAULT_RANKING: Final = RankingProfile()
 _DEFAULT_PROFILE_NAME: Final = "default"
 
 
@@ -77,7 +77,7 @@ def history_read_from_wire(request: wire.HistoryRequest) -> ReadAt:
 def filter_from_wire(request: wire.SearchRequest | wire.ListRequest) -> Filter:
     """Return a request's filter."""
     if not request.HasField("filter"):
-        return _DEFAULT_FILTER
+        return PLAIN_FILTER
     asked: search_pb2.Filter = request.filter
     if asked.any_of or asked.none_of:
         nested = "filter.any_of" if asked.any_of else "filter.none_of"
@@ -127,7 +127,7 @@ def _window(asked: search_pb2.Filter, name: str) -> Window:
 def ranking_from_wire(request: wire.SearchRequest) -> RankingProfile:
     """Return a search's ranking: the default profile with what the request changes of it."""
     if not request.HasField("ranking"):
-        return _DEFAULT_RANKING
+        return PLAIN_RANKING
     asked = request.ranking
     if asked.name not in ("", _DEFAULT_PROFILE_NAME):
         raise not_served("RankingProfile.name", "ranking.name: only 'default' is configured")
@@ -136,7 +136,7 @@ def ranking_from_wire(request: wire.SearchRequest) -> RankingProfile:
     anchor = optional_enum(RecencyAnchor, asked.recency_anchor, "ranking.recency_anchor")
 
     def weight(name: str) -> float:
-        chosen: float = getattr(asked if asked.HasField(name) else _DEFAULT_RANKING, name)
+        chosen: float = getattr(asked if asked.HasField(name) else PLAIN_RANKING, name)
         return chosen
 
     return RankingProfile(
@@ -144,7 +144,7 @@ def ranking_from_wire(request: wire.SearchRequest) -> RankingProfile:
         recency_weight=weight("recency_weight"),
         importance_weight=weight("importance_weight"),
         half_lives=_half_lives(asked),
-        recency_anchor=anchor or _DEFAULT_RANKING.recency_anchor,
+        recency_anchor=anchor or PLAIN_RANKING.recency_anchor,
     )
 
 
