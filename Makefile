@@ -18,14 +18,14 @@ help: ## Show this list
 
 .venv/.packages: .tools/.ready requirements/dev.txt
 	@test -x $(BIN)/python || $(UV) venv --quiet --python $(PYTHON) .venv
-	@echo "installing pinned packages (the first time takes about a minute)"
+	@echo "installing pinned packages: about a minute the first time"
 	@$(UV) pip sync --quiet --python .venv --require-hashes requirements/dev.txt
 	@rm -f .venv/.ranker .venv/.members
 	@touch $@
 
 .venv/.ranker: .venv/.packages $(RUST_SOURCES)
-	@echo "compiling the ranker"
-	@cd ranker-rs && VIRTUAL_ENV=$(CURDIR)/.venv ../$(BIN)/maturin develop --release --quiet --uv --skip-install-dependencies 2>/dev/null || (cd ranker-rs && VIRTUAL_ENV=$(CURDIR)/.venv PATH=$(CURDIR)/.tools/bin:$$PATH ../$(BIN)/maturin develop --release --uv)
+	@echo "compiling the ranker: about a minute the first time"
+	@cd ranker-rs && VIRTUAL_ENV=$(CURDIR)/.venv PATH=$(CURDIR)/.tools/bin:$$PATH $(CURDIR)/$(BIN)/maturin develop --release --quiet --uv
 	@touch $@
 
 .venv/.members: .venv/.packages pyproject.toml proto/python/pyproject.toml clients/python/pyproject.toml

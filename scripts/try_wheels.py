@@ -49,9 +49,7 @@ def main() -> int:
         # The same versions as in development; the wheels themselves are named as files.
         pins = Path(scratch) / "constraints.txt"
         locked = (ROOT / "requirements" / "dev.txt").read_text(encoding="utf-8")
-        found = re.findall(
-            r"^([A-Za-z0-9_.-]+==\S+?)(?: ;[^\\\n]*)?(?: \\)?$", locked, re.MULTILINE
-        )
+        found = [line.rstrip(" \\") for line in locked.splitlines() if re.match(r"[\w.-]+==", line)]
         pins.write_text("\n".join(found) + "\n", encoding="utf-8")
         requirements = [
             f"{wheel.name.split('-')[0].replace('_', '-')} @ {wheel.as_uri()}"
