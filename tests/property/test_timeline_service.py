@@ -184,7 +184,18 @@ def test_the_past_never_changes_and_coverage_only_where_a_step_says_so(steps):
     service.close()
 
 
-@given(st.lists(STEPS, max_size=12))
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["put", "end", "correct"]),
+            st.integers(0, 9),
+            st.sampled_from("abc"),
+            st.integers(1, 3),
+        ),
+        min_size=3,
+        max_size=12,
+    )
+)
 def test_successors_exist_and_adjoin(steps):
     """A row that names its successor ends where that one begins; corrections are followed."""
     service = ram_service()
@@ -272,6 +283,44 @@ def test_a_guess_disturbs_nothing_until_it_is_confirmed(statements, instant, val
     assert guess.id not in service.found()
     service.one(confirm(guess.id))
     assert Recorder(service).look() == model_coverage({**statements, instant: value})
+    service.close()
+
+
+def test_a_value_goes_on_behind_a_statement_that_names_its_end():
+    service = ram_service()
+    first = service.put("a", valid_from=at(1))
+    last = service.put("b", valid_from=at(9))
+    middle = service.put("c", valid_from=at(3), valid_to=at(5))
+    assert middle.outcome is Outcome.INSERTED
+    resumed = service.current(as_of=at(5))
+    assert (resumed.value.data, resumed.valid_to) == ("a", at(9))
+    assert (resumed.supersedes, resumed.superseded_by) == (middle.id, last.id)
+    assert resumed.end_reason is EndReason.SUPERSEDED
+    assert service.get(middle.id).superseded_by == resumed.id
+    assert service.get(first.id).superseded_by == middle.id
+
+
+@given(
+    st.dictionaries(INSTANTS, VALUES, max_size=8),
+    st.lists(st.booleans(), min_size=8, max_size=8),
+    st.randoms(use_true_random=False),
+)
+def test_statements_of_one_write_are_like_writes_of_their_own(statements, together, random):
+    """Later mutations read the timeline through what earlier ones of the same write left."""
+    service = ram_service()
+    order = list(statements)
+    random.shuffle(order)
+    batch = []
+    for instant, more in zip(order, together, strict=False):
+        batch.append(put_fact(statements[instant], valid_from=at(instant)))
+        if not more:
+            service.write(*batch)
+            batch = []
+    if batch:
+        service.write(*batch)
+    rows = rows_at(service)
+    check_shape(rows)
+    assert coverage_of(rows) == model_coverage(statements)
     service.close()
 
 
