@@ -9,6 +9,7 @@ in the same run, in turns, so that a busy machine slows both. Run it from the re
 import time
 from collections.abc import Callable
 from functools import cache
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,13 @@ import pillion_ranker as ranker
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
+from benchmarks.harness import clustered
+
 DIMENSION = 384
 NOW = 1_800_000_000_000_000
 DAY = 86_400_000_000
 ROUNDS = 40
+CONTEXT = 77
 
 
 @cache
@@ -53,6 +57,33 @@ def table_of(rows: int) -> ranker.Table:
             vectors=rng.standard_normal((n, DIMENSION), dtype=np.float32),
         )
     return table
+
+
+@cache
+def clustered_table(rows: int) -> tuple[ranker.Table, np.ndarray[Any, np.dtype[np.float32]]]:
+    """A table as a server has it: clustered vectors, recent, one context. And ten queries."""
+    vectors = clustered(rows + 10, DIMENSION, seed=1)
+    rng = np.random.default_rng(7)
+    times = NOW - np.arange(rows, 0, -1) * 60_000
+    table = ranker.Table(DIMENSION)
+    table.upsert(
+        ids=rng.integers(1, 256, (rows, 16), dtype=np.uint8),
+        **dict.fromkeys(("created", "last_used", "valid_from", "recorded"), times),
+        **dict.fromkeys(("valid_to", "expires"), np.full(rows, ranker.TIME_OPEN)),
+        importance=np.full(rows, 0.5, np.float32),
+        confidence=np.ones(rows, np.float32),
+        kind=np.full(rows, ranker.KIND_EPISODIC, np.uint8),
+        status=np.full(rows, ranker.STATUS_STATED, np.uint8),
+        flags=np.zeros(rows, np.uint16),
+        subject=rng.integers(0, 100, rows, dtype=np.uint64),
+        context=np.full(rows, CONTEXT, np.uint64),
+        attribute=np.zeros(rows, np.uint64),
+        label_offsets=np.zeros(rows + 1, np.uint32),
+        label_hashes=np.zeros(0, np.uint64),
+        has_vector=np.ones(rows, np.bool_),
+        vectors=vectors[:rows],
+    )
+    return table, vectors[rows:]
 
 
 def query() -> np.ndarray[Any, np.dtype[np.float32]]:
@@ -130,6 +161,25 @@ def test_search(benchmark: BenchmarkFixture, rows: int, admitting: str) -> None:
         times_faster_than_float32=exact / pruned,
     )
     benchmark(table.search, **asked)
+
+
+@pytest.mark.parametrize("rows", [10_000, 100_000])
+@pytest.mark.parametrize("k", [1, 10, 50])
+def test_plain_search(benchmark: BenchmarkFixture, rows: int, k: int) -> None:
+    """What a server asks for when a client gives no filter, beside the bare int8 scan."""
+    table, queries = clustered_table(rows)
+    asked: dict[str, Any] = {
+        "now": NOW,
+        "profile": ranker.Profile(),
+        "filter": ranker.Filter(contexts=[CONTEXT], valid_at=NOW, not_expired_at=NOW),
+        "k": k,
+    }
+    turn = cycle(queries)
+    search, scan = times_in_turn(
+        lambda: table.search(query=next(turn), **asked), lambda: table.bench_scan_i8(queries[0])
+    )
+    record(benchmark, rows=rows, k=k, scan_ms=scan * 1e3, times_bare_scan=search / scan)
+    benchmark(lambda: table.search(query=next(turn), **asked).rows())
 
 
 def test_memory(benchmark: BenchmarkFixture) -> None:

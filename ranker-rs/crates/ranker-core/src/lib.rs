@@ -23,6 +23,7 @@ pub mod kernels;
 pub mod limits;
 mod predicate;
 mod profile;
+mod prune;
 mod quantise;
 mod search;
 mod store;

@@ -1,23 +1,16 @@
-//! The passes over a store: exact scan, pruned scan, scoring of proposed slots, decay sweep.
-//!
-//! The pruned scan is exact too. Int8 dot products give each row a lower and an upper bound of
-//! its score (see `quantise`; the formulas are monotone). A row whose upper bound is below the
-//! k-th best lower bound can't be among the k best, so float32 decides among the others only.
-//!
-//! Rows are taken in blocks. The block's summary bounds recency and importance, which gives one
-//! cosine that rows of the block must exceed to come up to the bar; comparing the whole block's
-//! dot products with it leaves few rows to look at one by one.
+//! The passes over a store: exact scan, scoring of proposed slots, decay sweep. The pruned scan
+//! is in `prune`.
 
 use crate::Id;
 use crate::chunk::{Block, Chunk};
 use crate::filter::{Filter, Mask, ones};
 use crate::flags;
-use crate::kernels::{Kernels, Reach};
+use crate::kernels::Kernels;
 use crate::limits::{BLOCK_ROWS, CHUNK_ROWS, KIND_MAX};
 use crate::profile::Profile;
 use crate::quantise::Query;
 use crate::store::{Store, place};
-use crate::top::{KthScore, TopHits};
+use crate::top::TopHits;
 
 /// One result with the parts of its score.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -62,16 +55,16 @@ pub(crate) struct Pass<'a> {
 }
 
 /// Buffers of one pass.
-struct Scratch {
-    mask: Mask,
-    dots: [i32; BLOCK_ROWS],
+pub(crate) struct Scratch {
+    pub mask: Mask,
+    pub dots: [i32; BLOCK_ROWS],
     /// Row numbers in one chunk.
-    rows: Vec<u16>,
+    pub rows: Vec<u16>,
     cosines: Vec<f32>,
 }
 
 impl Scratch {
-    fn new() -> Self {
+    pub fn new() -> Self {
         Self {
             mask: [0; BLOCK_ROWS],
             dots: [0; BLOCK_ROWS],
@@ -81,33 +74,12 @@ impl Scratch {
     }
 }
 
-/// A row that may be among the best.
-#[derive(Debug, Clone, Copy)]
-struct Candidate {
-    slot: u32,
-    /// Upper bound of its score.
-    high: f32,
-}
-
-/// The rows that may be among the best k, and the bar that others must come up to.
-struct Candidates {
-    kth: KthScore,
-    found: Vec<Candidate>,
-}
-
 /// The most that rows of a block can have apart from relevance.
 #[derive(Clone, Copy)]
-struct Bound {
-    recency: f32,
-    prior: f32,
+pub(crate) struct Bound {
+    pub recency: f32,
+    pub prior: f32,
 }
-
-/// Candidates are sifted when there are this many: it bounds memory where scores only rise.
-const CANDIDATES_MAX: usize = 16 * CHUNK_ROWS;
-
-/// Where at least one row in this many is admitted, dot products of all are cheaper than those of
-/// the admitted, whose addresses the prefetcher can't guess.
-const DENSE: usize = 2;
 
 impl Pass<'_> {
     /// The float32 scan of everything.
@@ -115,7 +87,7 @@ impl Pass<'_> {
         let mut scratch = Scratch::new();
         let mut top = TopHits::new(k);
         let (mut admitted, mut rescored) = (0, 0);
-        for block in self.store.blocks() {
+        for block in self.store.blocks_newest_first() {
             let count = self.filter.admit(self.kernels, &block, &mut scratch.mask);
             admitted += count;
             if count == 0 {
@@ -137,57 +109,6 @@ impl Pass<'_> {
             scanned: self.store.len(),
             rescored,
         }
-    }
-
-    /// The int8 scan of everything, then float32 for those that may be among the best.
-    pub fn pruned(&self, query: &Query, k: usize) -> Hits {
-        let mut scratch = Scratch::new();
-        let mut candidates = Candidates {
-            kth: KthScore::new(k),
-            found: Vec::with_capacity(4 * BLOCK_ROWS),
-        };
-        let mut admitted = 0;
-        for block in self.store.blocks() {
-            let count = self.filter.admit(self.kernels, &block, &mut scratch.mask);
-            admitted += count;
-            if count > 0 {
-                self.bound_rows(query, &block, count, &mut scratch, &mut candidates);
-            }
-        }
-        let (hits, rescored) = self.decide(candidates, k, &mut scratch);
-        Hits {
-            hits,
-            admitted,
-            scanned: self.store.len(),
-            rescored,
-        }
-    }
-
-    /// Scores with float32 first the k candidates that int8 puts highest, because what they come
-    /// to rules out most others. Returns the hits and how many rows were scored.
-    fn decide(&self, candidates: Candidates, k: usize, scratch: &mut Scratch) -> (Vec<Hit>, usize) {
-        let Candidates { kth, mut found } = candidates;
-        found.retain(|one| one.high >= kth.value());
-        let mut top = TopHits::new(k);
-        let mut rescored = 0;
-        if found.len() > k {
-            let mut highs: Vec<f32> = found.iter().map(|one| one.high).collect();
-            let (_, bar, _) = highs.select_nth_unstable_by(k - 1, |a, b| b.total_cmp(a));
-            let (bar, mut first) = (*bar, Vec::with_capacity(k));
-            found.retain(|one| {
-                let is_first = one.high >= bar && first.len() < k;
-                if is_first {
-                    first.push(one.slot);
-                }
-                !is_first
-            });
-            self.score_slots(&first, scratch, &mut top);
-            rescored += first.len();
-            found.retain(|one| one.high >= top.threshold());
-        }
-        let rest: Vec<u32> = found.iter().map(|one| one.slot).collect();
-        self.score_slots(&rest, scratch, &mut top);
-        (top.into_hits(), rescored + rest.len())
     }
 
     /// Exact scores of the given slots. Dead slots are skipped, repeated ones count once.
@@ -215,7 +136,7 @@ impl Pass<'_> {
     }
 
     /// Scores rows with float32; those of one chunk should be neighbours in `slots`.
-    fn score_slots(&self, slots: &[u32], scratch: &mut Scratch, top: &mut TopHits) {
+    pub fn score_slots(&self, slots: &[u32], scratch: &mut Scratch, top: &mut TopHits) {
         let bound = Bound {
             recency: 1.0,
             prior: self.profile.prior(1.0, 1.0),
@@ -229,7 +150,7 @@ impl Pass<'_> {
     }
 
     /// What the rows of a block can have at most.
-    fn bound(&self, block: &Block<'_>) -> Bound {
+    pub fn bound(&self, block: &Block<'_>) -> Bound {
         let summary = block.summary;
         let recency = self.profile.recency_max(
             summary.kinds,
@@ -242,7 +163,7 @@ impl Pass<'_> {
     }
 
     /// Whether no row under this bound can have a score of `bar`, whatever its relevance.
-    fn is_hopeless(&self, bound: Bound, bar: f32) -> bool {
+    pub fn is_hopeless(&self, bound: Bound, bar: f32) -> bool {
         let relevance_max = if self.query.is_some() { 1.0 } else { 0.0 };
         self.profile.score(relevance_max, bound.prior, 0) < bar
     }
@@ -281,7 +202,7 @@ impl Pass<'_> {
             if score < spec.min_score {
                 continue;
             }
-            top.push(Hit {
+            let rose = top.push(Hit {
                 id: chunk.id[row],
                 slot: (number * CHUNK_ROWS + row) as u32,
                 score,
@@ -290,107 +211,15 @@ impl Pass<'_> {
                 importance,
                 cosine: *cosine,
             });
-            hopeless = self.profile.hopeless_cosine(top.threshold(), bound.prior);
-        }
-    }
-
-    /// The dot products of a block's marked rows, of which there are `count`; what stands at the
-    /// others has no meaning.
-    fn dots(&self, query: &Query, block: &Block<'_>, count: usize, scratch: &mut Scratch) {
-        let Scratch {
-            mask, dots, rows, ..
-        } = scratch;
-        if count * DENSE >= block.len {
-            let dots = &mut dots[..block.len];
-            self.kernels
-                .scan_all_i8(&query.quantised, block.quantised(), dots);
-            return;
-        }
-        rows.clear();
-        rows.extend(ones(&mask[..block.len]).map(|row| row as u16));
-        let mut found = [0; BLOCK_ROWS];
-        let found = &mut found[..rows.len()];
-        self.kernels
-            .scan_i8(&query.quantised, block.quantised(), rows, found);
-        for (row, dot) in rows.iter().zip(found) {
-            dots[usize::from(*row)] = *dot;
-        }
-    }
-
-    /// Bounds the scores of a block's marked rows and keeps those that may be among the best.
-    fn bound_rows(
-        &self,
-        query: &Query,
-        block: &Block<'_>,
-        count: usize,
-        scratch: &mut Scratch,
-        candidates: &mut Candidates,
-    ) {
-        let profile = self.profile;
-        let spec = self.filter.spec();
-        let Candidates { kth, found } = candidates;
-        let bound = self.bound(block);
-        // A score under the least is no result, and one under the k-th best not among the best.
-        let bar = kth.value().max(spec.min_score);
-        if self.is_hopeless(bound, bar) {
-            return;
-        }
-        self.dots(query, block, count, scratch);
-        let mask = &mut scratch.mask[..block.len];
-        let mut hopeless = profile.hopeless_cosine(bar, bound.prior);
-        let reach = Reach {
-            step: query.scale,
-            error: query.error(block.summary.residual.high),
-            above: hopeless,
-        };
-        let (chunk, dots) = (block.chunk, &scratch.dots[..block.len]);
-        if !self
-            .kernels
-            .reach(dots, &chunk.scale[block.rows()], reach, mask)
-        {
-            return;
-        }
-        for (row, dot) in ones(mask).map(|row| (block.start + row, dots[row])) {
-            let (low, high) = query.cosine_bounds(dot, chunk.quantisation(row));
-            if high <= hopeless {
-                continue;
+            if rose {
+                hopeless = self.profile.hopeless_cosine(top.threshold(), bound.prior);
             }
-            let relevance_high = self.relevance(chunk, row, high);
-            let importance = chunk.importance[row];
-            let row_flags = chunk.flags[row];
-            // The decay is the dearest part: most rows lose even when taken as the newest.
-            let prior_max = profile.prior(bound.recency, importance);
-            if relevance_high < spec.min_relevance
-                || profile.score(relevance_high, prior_max, row_flags) < kth.value()
-            {
-                continue;
-            }
-            let prior = profile.prior(self.recency(chunk, row), importance);
-            let score_high = profile.score(relevance_high, prior, row_flags);
-            if score_high < kth.value() || score_high < spec.min_score {
-                continue;
-            }
-            found.push(Candidate {
-                slot: (block.number * CHUNK_ROWS + row) as u32,
-                high: score_high,
-            });
-            // Only a row that certainly is a result may raise the bar for others.
-            let relevance_low = self.relevance(chunk, row, low);
-            let score_low = profile.score(relevance_low, prior, row_flags);
-            if relevance_low >= spec.min_relevance && score_low >= spec.min_score {
-                kth.push(score_low);
-                let bar = kth.value().max(spec.min_score);
-                hopeless = profile.hopeless_cosine(bar, bound.prior);
-            }
-        }
-        if found.len() > CANDIDATES_MAX {
-            found.retain(|one| one.high >= kth.value());
         }
     }
 
     /// A row without a vector, or a pass without a query, has no relevance whatever the floor.
     #[inline]
-    fn relevance(&self, chunk: &Chunk, row: usize, cosine: f32) -> f32 {
+    pub fn relevance(&self, chunk: &Chunk, row: usize, cosine: f32) -> f32 {
         if self.query.is_some() && chunk.has_vector(row) {
             self.profile.relevance(cosine)
         } else {
@@ -399,7 +228,7 @@ impl Pass<'_> {
     }
 
     #[inline]
-    fn recency(&self, chunk: &Chunk, row: usize) -> f32 {
+    pub fn recency(&self, chunk: &Chunk, row: usize) -> f32 {
         self.profile.recency(
             chunk.kind[row],
             chunk.valid_from[row],

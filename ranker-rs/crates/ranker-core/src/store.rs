@@ -63,9 +63,15 @@ impl Store {
             .copied()
     }
 
-    /// Every block, from the newest slots to the oldest: what is new ranks high, so the bar for
-    /// the others rises soon.
+    /// Every block. Chunks with the newest slots come first: what is new ranks high, so the bar
+    /// for the others rises soon. Within a chunk they go up, as the prefetcher expects.
     pub fn blocks(&self) -> impl Iterator<Item = Block<'_>> {
+        let chunks = self.chunks.iter().enumerate().rev();
+        chunks.flat_map(|(number, chunk)| chunk.blocks(number))
+    }
+
+    /// Every block, strictly from the newest slots to the oldest.
+    pub fn blocks_newest_first(&self) -> impl Iterator<Item = Block<'_>> {
         let chunks = self.chunks.iter().enumerate().rev();
         chunks.flat_map(|(number, chunk)| chunk.blocks(number).rev())
     }

@@ -53,15 +53,21 @@ impl TopHits {
         }
     }
 
-    pub fn push(&mut self, hit: Hit) {
+    /// Takes a hit in if it is among the best. Returns whether the threshold may have risen.
+    #[inline]
+    pub fn push(&mut self, hit: Hit) -> bool {
         let hit = Ranked(hit);
         if self.heap.len() < self.k {
             self.heap.push(hit);
-        } else if let Some(mut worst) = self.heap.peek_mut()
+            return self.heap.len() == self.k;
+        }
+        if let Some(mut worst) = self.heap.peek_mut()
             && hit < *worst
         {
             *worst = hit;
+            return true;
         }
+        false
     }
 
     /// Best first.
@@ -111,15 +117,20 @@ impl KthScore {
         }
     }
 
+    /// Takes a score in. Returns whether the k-th largest may have risen.
     #[inline]
-    pub fn push(&mut self, score: f32) {
+    pub fn push(&mut self, score: f32) -> bool {
         if self.heap.len() < self.k {
             self.heap.push(Negated(score));
-        } else if score > self.value()
+            return self.heap.len() == self.k;
+        }
+        if score > self.value()
             && let Some(mut least) = self.heap.peek_mut()
         {
             *least = Negated(score);
+            return true;
         }
+        false
     }
 }
 
