@@ -4,8 +4,8 @@
 //! - all columns have the same length; rows are added at the end and never taken away;
 //! - a free row is all zeros, in every column and both vectors: `kind == 0` tells it;
 //! - a row has a vector if and only if its `scale` is above 0; without one its vectors are zeros;
-//! - `summaries` has one summary per block begun, and it covers the block's live rows: every change
-//!   of a row goes through [`Chunk::touch_block`].
+//! - `summaries` has one summary per block begun, and it covers the block's live rows: a change of
+//!   a row widens it, most to `UNKNOWN` ([`Chunk::forget_summary`]).
 
 use std::ops::Range;
 
@@ -151,7 +151,7 @@ impl Chunk {
         self.quantised.resize(rows * self.lines_i8, LineI8::ZERO);
         let blocks = rows.div_ceil(BLOCK_ROWS);
         self.summaries.resize(blocks, Summary::UNKNOWN);
-        self.touch_block(rows - 1);
+        self.forget_summary(rows - 1);
         rows - 1
     }
 
@@ -182,7 +182,7 @@ impl Chunk {
     }
 
     /// Forgets what is known of the block of a row, which is about to change.
-    fn touch_block(&mut self, row: usize) {
+    fn forget_summary(&mut self, row: usize) {
         let block = row / BLOCK_ROWS;
         self.summaries[block] = Summary::UNKNOWN;
         self.unknown |= 1 << block;
@@ -230,7 +230,7 @@ impl Chunk {
 
     /// Writes row `from` of a checked batch over `row`.
     pub fn write(&mut self, row: usize, batch: &RowBatch<'_>, from: usize) {
-        self.touch_block(row);
+        self.forget_summary(row);
         self.id[row] = batch.ids[from];
         self.created[row] = batch.created[from];
         self.last_used[row] = batch.last_used[from];
@@ -260,14 +260,16 @@ impl Chunk {
         write_unit(values, norm, unit);
         let Quantisation { scale, residual } = write_quantised(unit, quantised);
         (self.scale[row], self.residual[row]) = (scale, residual);
-        self.touch_block(row);
+        self.forget_summary(row);
     }
 
     /// Moves the time of last use forward, never back.
     pub fn touch(&mut self, row: usize, last_used: i64) {
         if last_used > self.last_used[row] {
-            self.touch_block(row);
             self.last_used[row] = last_used;
+            // It happens at every read, so the summary is widened in place.
+            let summary = &mut self.summaries[row / BLOCK_ROWS];
+            summary.last_used.high = summary.last_used.high.max(last_used);
         }
     }
 
@@ -279,7 +281,7 @@ impl Chunk {
 
     /// Makes a row free: nothing of it stays in memory.
     pub fn erase(&mut self, row: usize) {
-        self.touch_block(row);
+        self.forget_summary(row);
         self.labels[row].fill(0);
         macro_rules! zero {
             ($column:expr) => {

@@ -1,8 +1,8 @@
 //! Summaries of blocks: what can be said of `BLOCK_ROWS` neighbouring rows without reading them.
 //!
 //! The invariant that search rests on: a summary covers every live row of its block. It may be
-//! wider than the rows are, never narrower. So a block is summarised by [`Summary::UNKNOWN`],
-//! which covers anything, from its first change until it is summarised again.
+//! wider than the rows are, never narrower. So a changed block is summarised by
+//! [`Summary::UNKNOWN`], which covers anything, until it is summarised again.
 
 use crate::flags;
 use crate::limits::{KIND_MAX, STATUS_MAX};
