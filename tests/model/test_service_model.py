@@ -828,7 +828,7 @@ class ServiceMachine(RuleBasedStateMachine):
 
 
 ServiceMachine.TestCase.settings = settings(
-    max_examples=max(10, settings.default.max_examples // 2),
+    max_examples=settings.default.max_examples,
     stateful_step_count=settings.default.stateful_step_count + 10,
 )
 TestServiceModel = ServiceMachine.TestCase
