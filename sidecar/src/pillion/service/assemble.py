@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pillion.ports import Clock, Embedder, IdSource, Summarizer
 
 # From how many vectors an approximate index pays; measured, see docs/adr/0006.
-INDEX_FROM_DEFAULT: Final = 25_000
+INDEX_FROM_DEFAULT: Final = 150_000
 QUERY_CACHE_ENTRIES: Final = 1024
 
 

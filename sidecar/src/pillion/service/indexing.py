@@ -114,6 +114,7 @@ class VectorIndex:
             self._take_up(index, np.array(taken, dtype=np.uint32))
             with self._lock:
                 self._in_hand = frozenset()
+                self._lock.notify_all()
             if index.needs_rebuild:
                 index.scrub()
 

@@ -204,7 +204,8 @@ def _hits(
             relevance,
             recency,
             importance,
-            cosine if scored and not memory.vector_pending else None,
+            # Of a memory without a vector the ranker says 0, which no real cosine ever is.
+            cosine if scored and cosine else None,
             vectors[memory.id] if vectors and memory.id in vectors else b"",
         )
         for memory, (_, score, relevance, recency, importance, cosine) in zip(

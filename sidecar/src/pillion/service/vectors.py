@@ -67,9 +67,12 @@ class VectorWriter:
             self._draft.put(vector_key(memory_id), vector)
             return
         space = self.space()
-        if self._server is None or (space is not None and space.name == CLIENT_SPACE):
-            return  # the server makes no vector here: other signals recall it
-        self._require_server_space(space, self._server)
+        if space is not None and space.name == CLIENT_SPACE:
+            return  # the server makes no vectors here: other signals recall it
+        if self._server is not None:
+            self._require_server_space(space, self._server)
+        elif space is None:
+            return  # no embedder ever was: nothing to wait for
         ready = self._made.by_text.get(text) if self._made.by_text is not None else None
         if ready is not None:
             self._draft.put(vector_key(memory_id), ready)
