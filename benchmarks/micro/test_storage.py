@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pytest_benchmark.fixture import BenchmarkFixture
 
 WRITERS = 64
-WRITES_EACH = 20
+WRITES_EACH = 100
 VALUE = b"v" * 256
 P = Partition("bench", "tenant")
 

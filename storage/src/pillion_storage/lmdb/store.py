@@ -156,17 +156,22 @@ class LmdbStore:
 
     def commit(self, partition: Partition, batch: Batch) -> Committed | Conflict:
         """See ``Store.commit``."""
-        return self.submit(partition, batch).result()
+        size = self._check(partition, batch)
+        return self._writer.do(partial(apply_batch, partition=partition, batch=batch), size=size)
 
     def submit(self, partition: Partition, batch: Batch) -> Future[Committed | Conflict]:
         """See ``Store.submit``."""
-        self._check_open()
-        if partition not in self._numbers:
-            check_partition(partition, FEATURES)
-        size = check_batch(batch, FEATURES)
+        size = self._check(partition, batch)
         return self._writer.submit(
             partial(apply_batch, partition=partition, batch=batch), size=size
         )
+
+    def _check(self, partition: Partition, batch: Batch) -> int:
+        """Refuse what cannot be queued; return the batch's size in bytes."""
+        self._check_open()
+        if partition not in self._numbers:
+            check_partition(partition, FEATURES)
+        return check_batch(batch, FEATURES)
 
     def find_token(self, partition: Partition, token_id: bytes) -> Committed | None:
         """See ``Store.find_token``."""
