@@ -59,6 +59,7 @@ lint: setup ## ruff, import contracts, clippy, rustfmt, buf, generated code is f
 	@$(BIN)/buf lint proto
 	@$(BIN)/python scripts/gen.py --check
 	@$(BIN)/python scripts/gen_sync_client.py --check
+	@$(BIN)/python benchmarks/report.py --check
 	@cd ranker-rs && cargo fmt --all --check && cargo clippy --quiet --workspace --all-targets -- -D warnings
 
 .PHONY: types
@@ -94,7 +95,10 @@ bench: setup ## Measure, beside floors, and keep the runs under benchmarks/runs
 	@$(BIN)/python benchmarks/load/search_latency.py --keep
 	@$(BIN)/python benchmarks/load/import_memory.py --keep
 	@$(BIN)/python benchmarks/quality/locomo.py --keep || test $$? -eq 3
-	@$(BIN)/pytest -q benchmarks/micro --benchmark-only
+	@$(BIN)/pytest -q benchmarks/micro/test_ranker.py benchmarks/micro/test_storage.py --benchmark-only --benchmark-json=.benchmarks.json
+	@$(BIN)/python benchmarks/keep_micro.py .benchmarks.json
+	@$(BIN)/pytest -q benchmarks/micro/test_index.py
+	@$(BIN)/python benchmarks/report.py
 
 .PHONY: wheels
 wheels: setup ## Build the wheels of all distributions into dist/

@@ -1,0 +1,183 @@
+"""Write docs/benchmarks.md from the latest kept run of each benchmark; ``--check`` compares.
+
+The page has no number that is not in a run. Sections whose run is absent are left out.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+ROOT = Path(__file__).resolve().parent.parent
+RUNS = ROOT / "benchmarks" / "runs"
+PAGE = ROOT / "docs" / "benchmarks.md"
+Run = dict[str, Any]
+
+HEAD = (
+    "# Benchmarks\n\n"
+    "Made by `python benchmarks/report.py` from `benchmarks/runs/`; every figure is in a run there, "
+    "with machine, commit and command. Machines are noisy: compare ratios within one run, not "
+    "figures of two runs. `make bench` measures anew.\n"
+)
+
+
+def latest() -> dict[str, Run]:
+    """Return the latest run of each name, by the date of its folder."""
+    found: dict[str, Run] = {}
+    for path in sorted(RUNS.glob("*/*.json")):
+        run = json.loads(path.read_text(encoding="utf-8"))
+        run["file"] = path.relative_to(ROOT).as_posix()
+        found[path.stem] = run
+    return found
+
+
+def table(header: list[str], rows: list[list[object]]) -> str:
+    """Return a Markdown table."""
+    lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
+    lines += ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+def provenance(run: Run) -> str:
+    """Return where a run came from."""
+    machine = run["machine"]
+    return (
+        f"{run['at']}, {machine['processor']}, {machine['cores']} cores, commit "
+        f"{run['commit']}: `{run['command']}` ({run['file']})"
+    )
+
+
+def search_latency(run: Run) -> str:
+    """Search beside an echo RPC."""
+    results = run["results"]
+    rows = [
+        [name, *(results[name][key] for key in ("p50_ms", "p90_ms", "p99_ms", "max_ms"))]
+        for name in ("search", "echo")
+    ]
+    return (
+        f"## Search with a given vector, {results['memories']:,} memories, k = "
+        f"{results['top_k']}\n\n"
+        f"One caller, Python client, Unix socket, {results['exactness'].lower()} answers; in turns "
+        f"with an echo RPC of the same sizes ({results['request_bytes']:,} bytes there, "
+        f"{results['response_bytes']:,} back), whose handler does nothing.\n\n"
+        + table(["", "p50 ms", "p90 ms", "p99 ms", "max ms"], rows)
+        + f"\n\nRatio: p50 {results['ratio_p50']} x (target 1.5), p99 {results['ratio_p99']} x "
+        "(target 2)."
+    )
+
+
+def import_memory(run: Run) -> str:
+    """Memory of an import."""
+    results = run["results"]
+    indexed = results["indexed_vectors"]
+    how = f"with an index of all {indexed:,} vectors" if indexed else "scanned exactly, no index"
+    return (
+        f"## Import of {results['memories']:,} memories, {how}\n\n"
+        f"{results['memories_per_second']:,} memories a second. The process grew by "
+        f"{results['grown_bytes'] / 1e6:.0f} MB, {results['grown_ratio']} x its vectors and texts "
+        f"(target 2.2); {results['disk_bytes'] / 1e6:.0f} MB on disk."
+    )
+
+
+def locomo(run: Run) -> str:
+    """Recall on LoCoMo."""
+    results = run["results"]
+    rows = [
+        [name, *(part[key] for key in KEYS)]
+        for name, part in {"all": results["all"], **results["by_category"]}.items()
+    ]
+    return (
+        "## Gold evidence on LoCoMo, through the real server\n\n"
+        f"{results['turns']:,} turns of {results['conversations']} conversations as episodes, "
+        f"embedder {results['embedder']}, no lexical search yet, indexed text: "
+        f"{results['indexed_text']}. Per cent. The data is not shipped (CC BY-NC 4.0).\n\n"
+        + table(["", "questions", "R@5", "R@10", "R@20", "MRR"], rows)
+    )
+
+
+KEYS = ("questions", "recall_at_5", "recall_at_10", "recall_at_20", "mrr")
+
+
+def ranker(run: Run) -> str:
+    """The scan kernels."""
+    results = run["results"]
+    rows = []
+    for name, one in results.items():
+        if "times_bare_read" in one:
+            ratio = one.get("times_faster_than_float32", "")
+            rows.append([name, one["median_us"], one["times_bare_read"], ratio])
+    return (
+        "## Scan kernels, 384 dimensions, one core\n\n"
+        "Beside a bare read of the same bytes in the same run.\n\n"
+        + table(["", "median µs", "x bare read", "x faster than float32"], rows)
+        + "\n\nTargets: float32 at 10,000 within 1.5 x a bare read, int8 at 100,000 at least 2.5 x "
+        "faster than float32."
+    )
+
+
+def storage(run: Run) -> str:
+    """Group commit."""
+    grouped = run["results"]["durable_writes_of_64_threads"]
+    return (
+        "## Durable writes, 64 concurrent writers\n\n"
+        f"{grouped['grouped_writes_per_second']:,} writes a second by group commit, "
+        f"{grouped['alone_writes_per_second']:,} with one transaction and fsync a write in the "
+        f"same run: {grouped['ratio']} x (target 6), {grouped['batches_per_group']} writes a group."
+    )
+
+
+def grpc_versions(run: Run) -> str:
+    """Two versions of grpcio."""
+    rows = [
+        [version, one["cpu_us"], f"{one['calls_per_second']:,.0f}"]
+        for version, one in run["results"].items()
+    ]
+    return (
+        "## An echo RPC under two versions of grpcio\n\n"
+        "Median of rounds in turns, 8 callers, processor time of the server. Why grpcio is held to "
+        "one minor: docs/adr/0003.\n\n" + table(["grpcio", "CPU µs a call", "calls a second"], rows)
+    )
+
+
+SECTIONS: dict[str, Callable[[Run], str]] = {
+    "search_latency_10000": search_latency,
+    "micro_ranker": ranker,
+    "micro_storage": storage,
+    "import_memory_100000": import_memory,
+    "import_memory_100000_indexed": import_memory,
+    "locomo_recall": locomo,
+    "grpc_versions": grpc_versions,
+}
+
+
+def page() -> str:
+    """Return the whole page."""
+    runs = latest()
+    parts = [HEAD]
+    parts += [
+        f"{section(runs[name])}\n\n{provenance(runs[name])}\n"
+        for name, section in SECTIONS.items()
+        if name in runs
+    ]
+    return "\n".join(parts)
+
+
+def main() -> int:
+    """Write the page, or say that it is stale."""
+    made = page()
+    if "--check" in sys.argv[1:]:
+        if not PAGE.exists() or PAGE.read_text(encoding="utf-8") != made:
+            print("docs/benchmarks.md is stale: run `python benchmarks/report.py`")
+            return 1
+        return 0
+    PAGE.write_text(made, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
