@@ -20,9 +20,9 @@ Run = dict[str, Any]
 
 HEAD = (
     "# Benchmarks\n\n"
-    "Made by `python benchmarks/report.py` from `benchmarks/runs/`; every figure is in a run "
-    "there, with machine, commit and command. Machines are noisy: compare ratios within one run, and not "
-    "figures of two. `make bench` measures anew.\n"
+    "Made by `python benchmarks/report.py` from `benchmarks/runs/`: every figure is in a run "
+    "there, with machine, commit and command. Machines are noisy: compare ratios within one run, "
+    "and not figures of two. `make bench` measures anew.\n"
 )
 
 
