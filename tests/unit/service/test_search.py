@@ -22,6 +22,7 @@ from pillion.domain.scope import Subject
 from pillion.service import resident, searcher
 from pillion_testing.fakes import DAY, START, Patience
 from pillion_testing.service import (
+    ACME,
     MIRA,
     add,
     episode,
@@ -238,6 +239,27 @@ def test_the_first_vector_comes_after_memories_without(service):
     assert service.found() == [first]
     second = service.one(add("vector", vector=floats(1, 2))).id
     assert set(service.found(vector=floats(1, 2))) == {first, second}
+
+
+def test_the_write_that_brings_the_first_vector_may_change_memories_too(service):
+    """The partition is loaded anew then, and what was decoded before is no longer shown."""
+    known = service.one(add("before")).id
+    (hit,) = service.search().hits
+    assert hit.memory.text == "before"
+    service.write(patch(known, text="after"), add("other", vector=floats(1, 2)))
+    (shown,) = (hit.memory for hit in service.search().hits if hit.memory.id == known)
+    assert (shown.text, shown.version) == ("after", service.get(known).version)
+
+
+def test_memories_from_before_a_gap_in_the_feed_are_not_shown(service):
+    known = service.one(add("before")).id
+    service.search()
+    service.write(patch(known, text="after"))
+    service.write(add("other"))
+    revision = service.revision
+    service.store.trim(ACME, history_before=revision, feed_before=revision, tokens_before_us=0)
+    (shown,) = (hit.memory for hit in service.search().hits if hit.memory.id == known)
+    assert (shown.text, shown.version) == ("after", service.get(known).version)
 
 
 def test_as_of_reads_the_timeline(service):

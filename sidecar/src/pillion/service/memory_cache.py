@@ -48,3 +48,9 @@ class MemoryCache:
             self._dropped_at = max(self._dropped_at, revision)
             for memory_id in ids:
                 self._memories.pop(memory_id, None)
+
+    def drop_all(self, revision: int) -> None:
+        """Drop every memory, since any may have changed at or before a revision."""
+        with self._lock:
+            self._dropped_at = max(self._dropped_at, revision)
+            self._memories.clear()

@@ -122,6 +122,8 @@ class Resident:
             start = page.next_start
         self.view.ann.stop()
         self.view = View(table, index, space)
+        # Nobody knows which memories changed on the way here; as in ``_catch_up``, first the cache.
+        self.cache.drop_all(revision)
         self.applied = revision
 
     def _apply(self, ids: Sequence[bytes]) -> None:
