@@ -19,7 +19,7 @@ from pillion.domain.queries import (
     Window,
 )
 from pillion.domain.scope import Subject
-from pillion.service import resident, searcher
+from pillion.service import reading, resident, searcher
 from pillion_testing.fakes import DAY, START, Patience
 from pillion_testing.service import (
     ACME,
@@ -297,6 +297,30 @@ def test_at_least_revision_waits_for_the_write_and_no_longer_than_asked(service)
     service.patience = Patience(cancelled=True)
     with service.refuses(Reason.CANCELLED):
         service.search(read=ReadAt(at_least_revision=9))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "ahead", "waited"),
+    [
+        (3600, 1, reading.WAIT_SECONDS_MAX),
+        (1, 1, 1 - reading.ANSWER_SECONDS),
+        (0.1, 1, 0.075),
+        (0, 1, 0),
+        (3600, reading.REVISIONS_AHEAD_MAX, reading.WAIT_SECONDS_MAX),
+        (3600, reading.REVISIONS_AHEAD_MAX + 1, 0),
+        (3600, 2**62, 0),
+    ],
+)
+def test_a_wait_for_a_revision_holds_its_thread_for_a_short_time(service, seconds, ahead, waited):
+    """It ends before the deadline, so that the caller hears why; by the steps it asks for."""
+    service.write(add("x"))
+    steps = []
+    service.store.wait = lambda partition, after, timeout: steps.append(timeout)
+    service.patience = Patience(seconds)
+    with service.refuses(Reason.FUTURE_REVISION) as caught:
+        service.search(read=ReadAt(at_least_revision=service.revision + ahead))
+    assert caught.value.metadata["newest_revision"] == "1"
+    assert sum(steps) == pytest.approx(waited)
 
 
 def test_a_poisonous_id_is_refused_at_the_door(service):

@@ -36,6 +36,9 @@ RESULTS_MAX: Final = 1000
 PAGE_SIZE_DEFAULT: Final = 50
 PAGE_SIZE_MAX: Final = 1000
 HISTORY_PAGE_DEFAULT: Final = 100
+# A page ends early where its records come to this: a quarter of a message, so that whatever
+# they hold beside their texts fits too.
+PAGE_BYTES_MAX: Final = 4 * 1024 * 1024
 FILTER_SUBJECTS_MAX: Final = 64
 FILTER_CONTEXTS_MAX: Final = 16
 FORGET_IDS_MAX: Final = 100
@@ -52,6 +55,8 @@ CLUSTER_IDS_MAX: Final = 64
 COMMIT_TRIES_MAX: Final = 16
 # A call without a deadline gets this one, in milliseconds.
 DEADLINE_DEFAULT_MS: Final = 30_000
+# A longer deadline counts as this one, 10 minutes: a call may hold a thread for as long.
+DEADLINE_MAX_MS: Final = 600_000
 # How long and how many request ids a partition remembers.
 REQUEST_ID_WINDOW_HOURS: Final = 24
 REQUEST_ID_COUNT: Final = 100_000

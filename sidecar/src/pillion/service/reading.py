@@ -22,7 +22,15 @@ if TYPE_CHECKING:
     from pillion.domain.scope import Partition
     from pillion.ports import Deadline
 
+# How long a read waits at most: it holds one of a few threads, and a write that a caller has
+# heard of is in the store already.
+WAIT_SECONDS_MAX: Final = 2.0
+# How often a wait looks whether its caller is still there.
 WAIT_STEP_SECONDS: Final = 0.25
+# What is left of the caller's time for the answer: this much, or a quarter where that is less.
+ANSWER_SECONDS: Final = 0.2
+# No partition makes so many commits while a read waits.
+REVISIONS_AHEAD_MAX: Final = 10_000
 
 
 def wait_for_revision(
@@ -30,21 +38,32 @@ def wait_for_revision(
 ) -> None:
     """Wait until the partition, whose names are checked, has reached a revision.
 
+    The wait ends after ``WAIT_SECONDS_MAX`` and a little before the deadline, so that the caller
+    still hears why.
+
     Raises:
-        PillionError: FUTURE_REVISION when the deadline comes first.
+        PillionError: FUTURE_REVISION when the partition did not get there in that time, or is
+            too far from it to wait at all.
     """
     check_partition(partition)
-    while store.head(partition).revision < revision:
-        left = deadline.remaining_seconds()
-        if left <= 0:
+    head = store.head(partition).revision
+    if head >= revision:
+        return
+    left = deadline.remaining_seconds()
+    # The steps are counted instead of the time: a wait ends early only when the head has moved.
+    patience = min(WAIT_SECONDS_MAX, left - min(ANSWER_SECONDS, left / 4))
+    while head < revision:
+        if patience <= 0 or revision - head > REVISIONS_AHEAD_MAX:
             raise PillionError(
                 Reason.FUTURE_REVISION,
-                f"revision {revision} is not reached yet; the newest is "
-                f"{store.head(partition).revision}",
-                metadata={"newest_revision": str(store.head(partition).revision)},
+                f"revision {revision} is not reached yet; the newest is {head}",
+                metadata={"newest_revision": str(head)},
             )
         deadline.check()
-        store.wait(partition, revision - 1, min(left, WAIT_STEP_SECONDS))
+        step = min(patience, WAIT_STEP_SECONDS)
+        store.wait(partition, revision - 1, step)
+        patience -= step
+        head = store.head(partition).revision
 
 
 class RecordReader:

@@ -6,6 +6,7 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from pillion.domain.errors import PillionError, Reason
+from pillion.domain.limits import DEADLINE_MAX_MS
 
 if TYPE_CHECKING:
     import grpc
@@ -15,7 +16,10 @@ _NO_DEADLINE_SECONDS: Final = 365 * 86_400.0
 
 
 class CallDeadline:
-    """The deadline of one call, or of one batch of a stream; plays `ports.Deadline`."""
+    """The deadline of one call, or of one batch of a stream; plays `ports.Deadline`.
+
+    A caller's own deadline counts up to `DEADLINE_MAX_MS`; one that brought none gets the default.
+    """
 
     __slots__ = ("_context", "_ends")
 
@@ -23,7 +27,8 @@ class CallDeadline:
         asked = context.time_remaining()
         limited = asked is not None and asked < _NO_DEADLINE_SECONDS
         self._context = context
-        self._ends = time.monotonic() + (asked if limited else default_seconds)
+        seconds = min(asked, DEADLINE_MAX_MS / 1000) if limited else default_seconds
+        self._ends = time.monotonic() + seconds
 
     def remaining_seconds(self) -> float:
         """Return the seconds left; 0 or less when the deadline has passed."""
