@@ -1,0 +1,153 @@
+"""History: every version of every row of a fact, or of one memory, on both clocks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from pillion_storage import codec
+from pillion_storage.api import HistoryGone
+from pillion_storage.keys import id_of, memory_key, prefix_end
+
+from pillion.domain.errors import PillionError, Reason
+from pillion.domain.limits import HISTORY_PAGE_DEFAULT, PAGE_BYTES_MAX
+from pillion.domain.memory import MemoryStatus
+from pillion.domain.queries import HistoryEntry
+from pillion.domain.validation import check_fact_key
+from pillion.service.page_tokens import PageToken, digest_of, page_size_of, record_bytes
+from pillion.service.reading import wait_for_revision
+from pillion.service.records import not_found
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from uuid import UUID
+
+    from pillion_storage.api import Store
+    from pillion_storage.keys import KeySpace
+
+    from pillion.domain.queries import ReadAt
+    from pillion.domain.scope import FactKey, Partition
+    from pillion.ports import Deadline
+    from pillion.service.partitions import KeySpaces
+
+ROWS_STEP: Final = 1000
+SKIP_BYTES: Final = 8  # of how many entries came on earlier pages, in a page token
+
+
+class History:
+    """Tells histories."""
+
+    def __init__(self, *, store: Store, keys: KeySpaces) -> None:
+        self._store = store
+        self._keys = keys
+
+    def tell(
+        self,
+        partition: Partition,
+        *,
+        fact: FactKey | None,
+        memory_id: UUID | None,
+        read: ReadAt,
+        page_size: int,
+        page_token: str,
+        deadline: Deadline,
+    ) -> tuple[tuple[HistoryEntry, ...], str, int]:
+        """Return every version of every row of a fact, or of one memory, on both clocks.
+
+        Entries come by valid_from, then by recorded time.
+
+        Raises:
+            PillionError: NOT_FOUND when the key never had a row, or there is no such memory.
+        """
+        if fact is None and memory_id is None:
+            raise PillionError.of_field("target", "name a fact or a memory")
+        size = page_size_of(page_size, HISTORY_PAGE_DEFAULT)
+        wait_for_revision(self._store, partition, read.at_least_revision, deadline)
+        keys = self._keys.of(partition)
+        digest = digest_of(fact, memory_id)
+        revision = self._store.head(partition).revision
+        skip = 0
+        if page_token:
+            token = PageToken.decode(
+                page_token, digest, revision, prefix=b"", place_bytes=SKIP_BYTES
+            )
+            revision, skip = token.revision, int.from_bytes(token.after, "big")
+        if fact is not None:
+            check_fact_key("fact", fact)
+            ids = self._rows_ever(partition, keys, fact, revision)
+        else:
+            ids = [memory_id] if memory_id is not None else []
+        entries: list[HistoryEntry] = []
+        for one in ids:
+            deadline.check()
+            entries.extend(
+                version
+                for version in self._versions(partition, one, revision)
+                # A guess is kept under the key and was never part of the timeline.
+                if fact is None or version.memory.status is not MemoryStatus.CANDIDATE
+            )
+        if not entries:
+            raise not_found("fact" if fact is not None else "memory", memory_id or fact.attribute)  # type: ignore[union-attr]
+        ordered = sorted(
+            entries, key=lambda one: (one.memory.valid_from, one.from_revision, one.memory.id)
+        )
+        page: list[HistoryEntry] = []
+        bytes_left = PAGE_BYTES_MAX
+        for entry in ordered[skip : skip + size]:
+            if bytes_left <= 0:
+                break
+            page.append(entry)
+            bytes_left -= record_bytes(entry.memory)
+        rest = skip + len(page)
+        next_token = ""
+        if rest < len(ordered):
+            next_token = PageToken(revision, 0, rest.to_bytes(SKIP_BYTES, "big"), digest).encode()
+        return tuple(page), next_token, revision
+
+    def _rows_ever(
+        self, partition: Partition, keys: KeySpace, fact: FactKey, revision: int
+    ) -> Sequence[UUID]:
+        prefix = keys.rows(fact)
+        ids = []
+        start: bytes | None = prefix
+        while start is not None:
+            page = self._store.scan(
+                partition,
+                start,
+                prefix_end(prefix),
+                limit=ROWS_STEP,
+                at=revision,
+                keys_only=True,
+            )
+            ids += [id_of(row.key) for row in page.rows]
+            start = page.next_start
+        return ids
+
+    def _versions(
+        self, partition: Partition, memory_id: UUID, revision: int
+    ) -> Iterator[HistoryEntry]:
+        before: int | None = None
+        while True:
+            versions = self._store.versions(partition, memory_key(memory_id), before=before)
+            for one in versions:
+                if one.version > revision:
+                    continue
+                ended = one.ended if one.ended is not None and one.ended <= revision else None
+                yield HistoryEntry(
+                    memory=codec.decode_memory(memory_id, one.value, one.version),
+                    from_revision=one.version,
+                    to_revision=ended or 0,
+                    recorded_from=self._recorded_at(partition, one.version),
+                    recorded_to=self._recorded_at(partition, ended) if ended else None,
+                )
+            if not versions:  # a page may be short without being the last
+                return
+            before = versions[0].version
+
+    def _recorded_at(self, partition: Partition, revision: int) -> int:
+        try:
+            page = self._store.changes(partition, revision - 1, limit=1)
+        except HistoryGone as error:
+            raise PillionError(
+                Reason.HISTORY_GONE, "the recorded times of this history are no longer kept"
+            ) from error
+        return page.changes[0].recorded_at
