@@ -175,3 +175,41 @@ def test_prefer_source_lets_the_better_source_win(first, second):
     better = SOURCE_PRECEDENCE[second] > SOURCE_PRECEDENCE[first]
     assert timeline.put(other) is (Outcome.CORRECTED if better else Outcome.KEPT_EXISTING)
     assert timeline.value(1) == (b"b" if better else b"a")
+
+
+# Statements that share an instant: each from a source of its own, so that one of them is strongest.
+SHARED = st.dictionaries(
+    st.tuples(st.integers(0, 5), st.sampled_from(list(SourceKind))),
+    st.sampled_from([b"a", b"b"]),
+    max_size=12,
+)
+
+
+def strongest(statements: dict[tuple[int, SourceKind], bytes]) -> dict[int, bytes]:
+    """What the strongest source says at each instant."""
+    ranked = sorted(statements, key=lambda one: SOURCE_PRECEDENCE[one[1]])
+    return {instant: statements[instant, kind] for instant, kind in ranked}
+
+
+@settings(max_examples=settings.default.max_examples * 3)
+@given(SHARED, st.randoms(use_true_random=False))
+def test_any_arrival_order_lets_the_strongest_source_of_an_instant_win(statements, random):
+    order = list(statements)
+    random.shuffle(order)
+    timeline = PureTimeline()
+    for instant, kind in order:
+        said = statements[instant, kind]
+        timeline.put(Statement(instant, said, kind, None, ConflictPolicy.PREFER_SOURCE))
+    assert timeline.coverage(PROBES) == model_coverage(strongest(statements))
+
+
+@pytest.mark.parametrize("begun", [1, 20])
+def test_a_weaker_source_does_not_override_a_confirmation_that_was_evidence(begun):
+    timeline = PureTimeline()
+    prefer = ConflictPolicy.PREFER_SOURCE
+    timeline.put(Statement(begun, b"a", SourceKind.DOCUMENT))
+    confirmed = Statement(20, b"a", SourceKind.USER_CONFIRMATION)
+    assert timeline.put(confirmed) is Outcome.EVIDENCE
+    other = Statement(20, b"b", SourceKind.TOOL_RESULT, None, prefer)
+    assert timeline.put(other) is Outcome.KEPT_EXISTING
+    assert timeline.value(20) == b"a"

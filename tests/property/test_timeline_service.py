@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pillion.domain.errors import PillionError, Reason
-from pillion.domain.memory import FOREVER, EndReason, MemoryStatus
+from pillion.domain.memory import FOREVER, EndReason, MemoryStatus, Source, SourceKind
 from pillion.domain.mutations import ConflictPolicy, Outcome
+from pillion.domain.timeline import SOURCE_PRECEDENCE
 from pillion_storage import codec
 from pillion_storage.keys import id_of, instant_of, memory_key, prefix_end
 from pillion_testing.fakes import SECOND, START
@@ -110,6 +111,36 @@ def test_any_arrival_order_gives_the_coverage_of_the_sorted_statements(statement
     assert recorder.look() == model_coverage(statements)
     for probe in PROBES:  # the public read agrees with the entries
         assert service.value_at(at(probe)) == model_coverage(statements)[PROBES.index(probe)]
+    recorder.look_back()
+    service.close()
+
+
+@given(
+    st.dictionaries(
+        st.tuples(st.integers(0, 5), st.sampled_from(list(SourceKind))),
+        st.sampled_from("ab"),
+        max_size=10,
+    ),
+    st.randoms(use_true_random=False),
+)
+def test_any_arrival_order_lets_the_strongest_source_of_an_instant_win(statements, random):
+    service = ram_service()
+    order = list(statements)
+    random.shuffle(order)
+    recorder = Recorder(service)
+    for instant, kind in order:
+        service.put(
+            statements[instant, kind],
+            valid_from=at(instant),
+            source=Source(kind),
+            status=MemoryStatus.STATED,
+            policy=ConflictPolicy.PREFER_SOURCE,
+        )
+        service.clock.advance()
+        recorder.look()
+    ranked = sorted(statements, key=lambda one: SOURCE_PRECEDENCE[one[1]])
+    strongest = {instant: statements[instant, kind] for instant, kind in ranked}
+    assert recorder.look() == model_coverage(strongest)
     recorder.look_back()
     service.close()
 
@@ -376,8 +407,6 @@ def test_a_fact_stated_again_for_longer_lasts_longer():
 
 
 def test_a_row_that_was_kept_keeps_its_version():
-    from pillion.domain.memory import Source, SourceKind
-
     service = ram_service()
     first = service.put("a", valid_from=at(1))
     service.put("x", attribute="other")

@@ -77,6 +77,8 @@ class PureTimeline:
                 self.entries[at] = Entry(
                     at, plan.supports, statement.fingerprint, statement.source_kind, is_row=False
                 )
+            elif plan.strengthen is not None:
+                self.entries[at] = replace(plan.strengthen, source_kind=statement.source_kind)
             return plan.outcome
         if plan.close is not None:
             self.entries[plan.close.valid_from] = replace(plan.close, valid_to=at)
@@ -95,8 +97,9 @@ class PureTimeline:
         if start is not None:
             assert old is not None
             assert start == plan.new_row_to
+            said_by = (plan.promote or old).source_kind
             self.entries[start] = Entry(
-                start, self._id(), old.fingerprint, old.source_kind, valid_to=plan.resume_to
+                start, self._id(), old.fingerprint, said_by, valid_to=plan.resume_to
             )
         return plan.outcome
 

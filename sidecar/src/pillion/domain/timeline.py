@@ -46,7 +46,7 @@ class Entry:
         valid_from: Its instant.
         memory_id: The row's memory; for evidence, the memory of the row that it first supported.
         fingerprint: The fingerprint of the value that it states.
-        source_kind: Who states it.
+        source_kind: The strongest source that states it at this instant.
         is_row: Whether it begins an interval.
         valid_to: Where the interval ends; meaningless for evidence.
     """
@@ -104,6 +104,8 @@ class PutPlan:
         ended_by: The row that begins where the new row ends, if one does.
         supports: The row that the statement is evidence for, or that was kept instead of it.
         mark_evidence: Whether an EVIDENCE entry is put at the statement's instant.
+        strengthen: The entry at the statement's instant, row or evidence, that this statement
+            repeats with a stronger source: it is kept with that source from now on.
         close: The row that now ends at the statement's instant.
         correct: The row that leaves the recorded present.
         promote: Evidence for the closed or corrected row that becomes a row of its value, from
@@ -117,6 +119,7 @@ class PutPlan:
     ended_by: UUID | None = None
     supports: UUID | None = None
     mark_evidence: bool = False
+    strengthen: Entry | None = None
     close: Entry | None = None
     correct: Entry | None = None
     promote: Entry | None = None
@@ -137,12 +140,16 @@ def plan_put(around: Surroundings, statement: Statement) -> PutPlan:
     holding = around.holding
     stands = not around.hidden or around.at is not None
     if holding is not None and stands and _agrees(holding, statement):
+        stronger = around.at is not None and _outranks(statement, around.at)
         return PutPlan(
-            Outcome.EVIDENCE, supports=holding.memory_id, mark_evidence=around.at is None
+            Outcome.EVIDENCE,
+            supports=holding.memory_id,
+            mark_evidence=around.at is None,
+            strengthen=around.at if stronger else None,
         )
     if holding is None:
         return _plan_in_gap(around, statement)
-    if around.at is not None and not _statement_prevails(holding, statement):
+    if around.at is not None and not _statement_prevails(around.at, holding, statement):
         return PutPlan(Outcome.KEPT_EXISTING, supports=holding.memory_id)
     return _plan_cut(around, holding, statement)
 
@@ -226,13 +233,22 @@ def _explicit_end(around: Surroundings, statement: Statement) -> int | None:
     return end
 
 
-def _statement_prevails(holding: Entry, statement: Statement) -> bool:
-    """Settle two values that begin at one instant by the statement's policy."""
+def _outranks(statement: Statement, entry: Entry) -> bool:
+    """Return whether the statement's source takes precedence over the entry's."""
+    return SOURCE_PRECEDENCE[statement.source_kind] > SOURCE_PRECEDENCE[entry.source_kind]
+
+
+def _statement_prevails(at: Entry, holding: Entry, statement: Statement) -> bool:
+    """Settle two values that are stated at one instant by the statement's policy.
+
+    What counts is who states the other value at that very instant (``at``, which may be
+    evidence), not who began the row that holds there: else the order of arrival would decide.
+    """
     if statement.policy is ConflictPolicy.CORRECT:
         return True
     if statement.policy is ConflictPolicy.PREFER_SOURCE:
         new = SOURCE_PRECEDENCE[statement.source_kind]
-        old = SOURCE_PRECEDENCE[holding.source_kind]
+        old = SOURCE_PRECEDENCE[at.source_kind]
         if new != old:
             return new > old
     raise PillionError(

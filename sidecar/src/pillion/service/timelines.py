@@ -163,7 +163,6 @@ class Timelines:
             )
         self.touch_head(memory.fact_key)
         if plan.mark_evidence:
-            self._records.check_vector(vector)
             entry = Entry(
                 memory.valid_from,
                 supported,
@@ -171,12 +170,24 @@ class Timelines:
                 statement.source_kind,
                 is_row=False,
             )
-            self._draft.put(
-                self._keys.entry(memory.fact_key, memory.valid_from),
-                codec.encode_evidence(entry, memory, vector),
-            )
+            self._put_evidence(entry, memory, vector)
+        elif plan.strengthen is not None:
+            entry = replace(plan.strengthen, source_kind=statement.source_kind)
+            if entry.is_row:
+                place = self._keys.entry(memory.fact_key, entry.valid_from)
+                self._draft.put(place, codec.encode_row(entry))
+            else:  # the stronger statement is the one that may become a row one day
+                self._put_evidence(entry, memory, vector)
         self._records.update(_with_evidence(row, memory, self._now))
         return MutationResult(row.id, plan.outcome, fact_version=-1, valid_to=row.valid_to)
+
+    def _put_evidence(self, entry: Entry, statement: Memory, vector: bytes) -> None:
+        """Put evidence on a timeline, with the statement by which it may become a row."""
+        self._records.check_vector(vector)
+        self._draft.put(
+            self._keys.entry(statement.fact_key, entry.valid_from),
+            codec.encode_evidence(entry, statement, vector),
+        )
 
     def _head_version(self, key: FactKey) -> int:
         """Return a head's version, on which the commit then depends; -1: this write makes it."""
