@@ -4,6 +4,7 @@ The server is the real one over the RAM store, so a method that is claimed and n
 """
 
 import secrets
+from contextlib import closing
 from types import SimpleNamespace
 
 import grpc
@@ -90,6 +91,14 @@ ASKS = {
         "Search",
         wire.SearchRequest(top_k=1, filter={"any_of": [{}]}),
     ),
+    wire.CAPABILITY_ACCESS: (
+        "Search",
+        wire.SearchRequest(top_k=1, ranking={"recency_anchor": 2}),
+    ),
+    wire.CAPABILITY_FILTER_ALTERNATIVES: (
+        "Search",
+        wire.SearchRequest(top_k=1, filter={"valid_from": {"from": {"seconds": 1}}}),
+    ),
 }
 
 
@@ -116,7 +125,7 @@ def channel(tmp_path_factory):
         streams_max=1,
         default_deadline_ms=5000,
     )
-    facts = ServerFacts(version="9", store_kind="ram", default_deadline_ms=5000)
+    facts = ServerFacts(version="9", store_kind="ram", default_deadline_ms=5000, request_ids_max=77)
     server = Server(use_cases, settings, facts, LocalAuthenticator(), clock)
     server.start()
     with grpc.insecure_channel(f"unix:{socket}") as made:
@@ -195,7 +204,10 @@ def test_server_info_says_what_it_is(info):
     assert not info.HasField("embedder")
     assert info.limits.message_bytes_max == 16 * 1024 * 1024
     assert info.limits.default_deadline.ToMilliseconds() == 5000
-    assert info.limits.request_id_window.ToSeconds() == 24 * 3600
+    assert not info.limits.HasField("request_id_window")  # nothing is forgotten by age
+    assert info.limits.request_id_count == 77
+    with closing(open_store(StoreSettings(random_bytes=secrets.token_bytes))) as store:
+        assert info.limits.write_bytes_max == store.features.batch_bytes_max
     assert 0 < info.started_at.ToMicroseconds() <= info.server_time.ToMicroseconds()
     assert all(value for _, value in info.limits.ListFields())
-    assert len(info.limits.ListFields()) == len(wire.ServerLimits.DESCRIPTOR.fields)
+    assert len(info.limits.ListFields()) == len(wire.ServerLimits.DESCRIPTOR.fields) - 1

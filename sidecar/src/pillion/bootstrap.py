@@ -125,6 +125,7 @@ def start(settings: Settings) -> Running:
                 version=__version__,
                 store_kind=settings.store,
                 default_deadline_ms=settings.default_deadline_ms,
+                request_ids_max=settings.store_options.tokens_max,
             ),
             authenticator,
             clock,

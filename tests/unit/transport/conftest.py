@@ -168,7 +168,9 @@ def serve(tmp_path, use_cases):
         server = Server(
             use_cases,
             ServerSettings(**given),
-            ServerFacts(version="9.9.9", store_kind="ram", default_deadline_ms=30_000),
+            ServerFacts(
+                version="9.9.9", store_kind="ram", default_deadline_ms=30_000, request_ids_max=77
+            ),
             authenticator or LocalAuthenticator(),
             StoppedClock(),
         )

@@ -1,5 +1,6 @@
 """What comes from the wire: good requests convert whole, and each bad one is named by its field."""
 
+from dataclasses import replace
 from uuid import UUID
 
 import pytest
@@ -17,7 +18,14 @@ from pillion.domain.mutations import (
     PreconditionKind,
     PutFact,
 )
-from pillion.domain.queries import RECALLED_STATUSES, Filter, RankingProfile, ReadAt, SearchQuery
+from pillion.domain.queries import (
+    RECALLED_STATUSES,
+    Filter,
+    RankingProfile,
+    ReadAt,
+    SearchQuery,
+    Window,
+)
 from pillion.domain.scope import FactKey, Subject
 from pillion.domain.values import Value, ValueKind
 from pillion.transport.convert import commands, mutations, queries
@@ -308,13 +316,15 @@ def test_a_search_converts_whole():
         include_vectors=True,
     )
     getattr(request.filter.created, "from").seconds = 1
-    request.filter.valid_from.to.seconds = 2
     query = queries.search_from_wire(request)
     assert query.read == ReadAt(at_least_revision=9, as_of=4_000_000)
     assert query.ranking == RankingProfile(
         relevance_weight=0.0, half_lives={MemoryKind.EPISODIC: None}
     )
-    asked = query.filter
+    # Search does not serve this one, List does: see below.
+    request.filter.valid_from.to.seconds = 2
+    asked = queries.filter_from_wire(request)
+    assert replace(asked, valid_from=Window()) == query.filter
     assert asked.contexts == {"", "work"}
     assert (asked.created.start, asked.created.end) == (1_000_000, None)
     assert (asked.valid_from.start, asked.valid_from.end) == (None, 2_000_000)
@@ -486,3 +496,39 @@ def test_targets_must_name_something():
 def test_a_history_as_of_an_instant_is_refused():
     with pytest.raises(PillionError):
         queries.history_read_from_wire(wire.HistoryRequest(read={"as_of": Timestamp(seconds=1)}))
+
+
+@pytest.mark.parametrize(
+    ("request_", "capability"),
+    [
+        (wire.SearchRequest(ranking={"recency_anchor": 2}), "ACCESS"),
+        (wire.SearchRequest(filter={"valid_from": {"to": {"seconds": 1}}}), "FILTER_ALTERNATIVES"),
+        (
+            wire.SearchRequest(filter={"labels_any": ["a", "b"], "session_ids": ["c", "d"]}),
+            "FILTER_ALTERNATIVES",
+        ),
+    ],
+)
+def test_a_search_that_asks_for_what_is_not_served_is_refused(request_, capability):
+    with pytest.raises(PillionError) as caught:
+        queries.search_from_wire(request_)
+    assert caught.value.reason is Reason.NOT_SERVED
+    assert caught.value.metadata == {"capability": f"CAPABILITY_{capability}"}
+
+
+def test_a_search_takes_one_group_of_alternatives_and_may_say_that_it_is_no_use():
+    queries.search_from_wire(
+        wire.SearchRequest(
+            without_access=True,
+            filter={"labels_any": ["a", "b"], "session_ids": ["c"], "valid_from": {}},
+        )
+    )
+
+
+def test_a_listing_takes_every_filter():
+    wanted = {
+        "valid_from": {"to": {"seconds": 1}},
+        "labels_any": ["a", "b"],
+        "session_ids": ["c", "d"],
+    }
+    assert queries.filter_from_wire(wire.ListRequest(filter=wanted)).valid_from.end == 1_000_000

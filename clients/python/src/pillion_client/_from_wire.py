@@ -334,6 +334,7 @@ def server_info(message: service.GetServerInfoResponse) -> results.ServerInfo:
             default_deadline=_optional_span(limits, "default_deadline"),
             request_id_window=_optional_span(limits, "request_id_window"),
             request_id_count=limits.request_id_count,
+            write_bytes_max=limits.write_bytes_max,
         ),
         embedder=_embedder(message.embedder) if message.HasField("embedder") else None,
         server_time=_optional_instant(message, "server_time"),

@@ -226,6 +226,7 @@ class ServerLimits:
     default_deadline: timedelta | None
     request_id_window: timedelta | None
     request_id_count: int
+    write_bytes_max: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,9 @@ MESSAGE_BYTES_MAX: Final = 16 * 1024 * 1024
 # A Write is one transaction; at this size it still takes single-digit milliseconds.
 MUTATIONS_MAX: Final = 100
 GUARDS_MAX: Final = 100
+# What the records and index rows of one Write may come to: the store's own bound on a commit, which
+# every engine considered can keep; see docs/data-file.md.
+WRITE_BYTES_MAX: Final = 4 * 1024 * 1024
 BATCH_GET_MAX: Final = 100
 # A record must fit the store's 64 KiB values with room for its other fields.
 TEXT_BYTES_MAX: Final = 32 * 1024
@@ -57,9 +60,6 @@ COMMIT_TRIES_MAX: Final = 16
 DEADLINE_DEFAULT_MS: Final = 30_000
 # A longer deadline counts as this one, 10 minutes: a call may hold a thread for as long.
 DEADLINE_MAX_MS: Final = 600_000
-# How long and how many request ids a partition remembers.
-REQUEST_ID_WINDOW_HOURS: Final = 24
-REQUEST_ID_COUNT: Final = 100_000
 # The score divides by the sum of its weights in float32: far below this it would be noise.
 WEIGHTS_SUM_MIN: Final = 1e-6
 # Half-lives a request may ask for, in microseconds: 1 minute to 100 years.

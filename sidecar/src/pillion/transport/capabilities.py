@@ -108,6 +108,8 @@ FEATURES: Final[dict[wire.Capability, bool]] = {
     wire.CAPABILITY_GUARDS: _YES,
     wire.CAPABILITY_CONFLICT_POLICIES: _YES,
     wire.CAPABILITY_NESTED_FILTERS: _NO,
+    wire.CAPABILITY_ACCESS: _NO,
+    wire.CAPABILITY_FILTER_ALTERNATIVES: _NO,
 }
 
 

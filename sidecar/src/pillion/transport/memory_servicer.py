@@ -30,11 +30,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerFacts:
-    """What a server says of itself beside its capabilities."""
+    """What a server says of itself beside its capabilities.
+
+    ``request_ids_max`` is how many request ids of one partition the store remembers.
+    """
 
     version: str
     store_kind: str
     default_deadline_ms: int
+    request_ids_max: int
 
 
 @refuse_unserved
@@ -59,7 +63,7 @@ class MemoryServicer:
             server_version=self._facts.version,
             contract=PACKAGE,
             capabilities=served_capabilities(),
-            limits=_limits(self._facts.default_deadline_ms),
+            limits=_limits(self._facts),
             embedder=answers.embedder_to_wire(identity) if identity else None,
             server_time=instant_to_wire(self._clock.now_us()),
             started_at=instant_to_wire(self._started_at),
@@ -187,7 +191,8 @@ def _start_import(requests: Iterator[wire.ImportRequest], call: Call) -> Embeddi
     return commands.embedding_mode_from_wire(start.embedding_mode, "start.embedding_mode")
 
 
-def _limits(default_deadline_ms: int) -> wire.ServerLimits:
+def _limits(facts: ServerFacts) -> wire.ServerLimits:
+    """Return the limits. ``request_id_window`` stays absent: nothing is forgotten by age."""
     return wire.ServerLimits(
         message_bytes_max=limits.MESSAGE_BYTES_MAX,
         mutations_max=limits.MUTATIONS_MAX,
@@ -195,7 +200,7 @@ def _limits(default_deadline_ms: int) -> wire.ServerLimits:
         results_max=limits.RESULTS_MAX,
         page_size_max=limits.PAGE_SIZE_MAX,
         batch_get_max=limits.BATCH_GET_MAX,
-        default_deadline=duration_to_wire(default_deadline_ms * 1000),
-        request_id_window=duration_to_wire(limits.REQUEST_ID_WINDOW_HOURS * 3_600_000_000),
-        request_id_count=limits.REQUEST_ID_COUNT,
+        default_deadline=duration_to_wire(facts.default_deadline_ms * 1000),
+        request_id_count=facts.request_ids_max,
+        write_bytes_max=limits.WRITE_BYTES_MAX,
     )

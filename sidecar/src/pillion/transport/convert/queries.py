@@ -134,6 +134,8 @@ def ranking_from_wire(request: wire.SearchRequest) -> RankingProfile:
     if asked.HasField("diversity") and asked.diversity != 0:
         raise feature_not_served(wire.CAPABILITY_DIVERSITY, "ranking.diversity")
     anchor = optional_enum(RecencyAnchor, asked.recency_anchor, "ranking.recency_anchor")
+    if anchor is RecencyAnchor.LAST_USED:
+        raise feature_not_served(wire.CAPABILITY_ACCESS, "ranking.recency_anchor")
 
     def weight(name: str) -> float:
         chosen: float = getattr(asked if asked.HasField(name) else PLAIN_RANKING, name)
@@ -174,16 +176,32 @@ def search_from_wire(request: wire.SearchRequest) -> SearchQuery:
     check_enum(search_pb2.OlderStatements.values(), older, "older_statements")
     if older == search_pb2.OLDER_STATEMENTS_FOLD:
         raise feature_not_served(wire.CAPABILITY_STATEMENT_GROUPS, "older_statements")
+    filter_ = filter_from_wire(request)
+    _refuse_alternatives(filter_)
     return SearchQuery(
         top_k=request.top_k,
         text=request.text,
         vector=request.vector,
-        filter=filter_from_wire(request),
+        filter=filter_,
         read=read_from_wire(request),
         ranking=ranking_from_wire(request),
         score_min=request.score_min,
         include_vectors=request.include_vectors,
     )
+
+
+def _refuse_alternatives(filter_: Filter) -> None:
+    """Refuse what Search's filter cannot say yet, and List's can."""
+    feature = wire.CAPABILITY_FILTER_ALTERNATIVES
+    if filter_.valid_from != _EVERY_INSTANT:
+        raise feature_not_served(feature, "filter.valid_from")
+    groups = (filter_.labels_any, filter_.source_kinds, filter_.episode_ids, filter_.session_ids)
+    if sum(len(group) > 1 for group in groups) > 1:
+        raise feature_not_served(
+            feature,
+            "filter: several values of several of labels_any, source_kinds, episode_ids "
+            "and session_ids",
+        )
 
 
 def target_from_wire(target: wire.RecordTarget, field: str) -> Target:

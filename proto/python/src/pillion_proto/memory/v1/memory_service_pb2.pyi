@@ -46,6 +46,8 @@ class Capability(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     CAPABILITY_GUARDS: _ClassVar[Capability]
     CAPABILITY_CONFLICT_POLICIES: _ClassVar[Capability]
     CAPABILITY_NESTED_FILTERS: _ClassVar[Capability]
+    CAPABILITY_ACCESS: _ClassVar[Capability]
+    CAPABILITY_FILTER_ALTERNATIVES: _ClassVar[Capability]
     CAPABILITY_SCHEMA: _ClassVar[Capability]
     CAPABILITY_STATS: _ClassVar[Capability]
     CAPABILITY_QUOTAS: _ClassVar[Capability]
@@ -166,6 +168,8 @@ CAPABILITY_BACKGROUND: Capability
 CAPABILITY_GUARDS: Capability
 CAPABILITY_CONFLICT_POLICIES: Capability
 CAPABILITY_NESTED_FILTERS: Capability
+CAPABILITY_ACCESS: Capability
+CAPABILITY_FILTER_ALTERNATIVES: Capability
 CAPABILITY_SCHEMA: Capability
 CAPABILITY_STATS: Capability
 CAPABILITY_QUOTAS: Capability
@@ -249,7 +253,7 @@ class GetServerInfoResponse(_message.Message):
     def __init__(self, server_version: _Optional[str] = ..., contract: _Optional[str] = ..., capabilities: _Optional[_Iterable[_Union[Capability, str]]] = ..., limits: _Optional[_Union[ServerLimits, _Mapping]] = ..., embedder: _Optional[_Union[EmbedderInfo, _Mapping]] = ..., server_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., started_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., store: _Optional[str] = ...) -> None: ...
 
 class ServerLimits(_message.Message):
-    __slots__ = ("message_bytes_max", "mutations_max", "text_bytes_max", "results_max", "page_size_max", "batch_get_max", "default_deadline", "request_id_window", "request_id_count")
+    __slots__ = ("message_bytes_max", "mutations_max", "text_bytes_max", "results_max", "page_size_max", "batch_get_max", "default_deadline", "request_id_window", "request_id_count", "write_bytes_max")
     MESSAGE_BYTES_MAX_FIELD_NUMBER: _ClassVar[int]
     MUTATIONS_MAX_FIELD_NUMBER: _ClassVar[int]
     TEXT_BYTES_MAX_FIELD_NUMBER: _ClassVar[int]
@@ -259,6 +263,7 @@ class ServerLimits(_message.Message):
     DEFAULT_DEADLINE_FIELD_NUMBER: _ClassVar[int]
     REQUEST_ID_WINDOW_FIELD_NUMBER: _ClassVar[int]
     REQUEST_ID_COUNT_FIELD_NUMBER: _ClassVar[int]
+    WRITE_BYTES_MAX_FIELD_NUMBER: _ClassVar[int]
     message_bytes_max: int
     mutations_max: int
     text_bytes_max: int
@@ -268,7 +273,8 @@ class ServerLimits(_message.Message):
     default_deadline: _duration_pb2.Duration
     request_id_window: _duration_pb2.Duration
     request_id_count: int
-    def __init__(self, message_bytes_max: _Optional[int] = ..., mutations_max: _Optional[int] = ..., text_bytes_max: _Optional[int] = ..., results_max: _Optional[int] = ..., page_size_max: _Optional[int] = ..., batch_get_max: _Optional[int] = ..., default_deadline: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., request_id_window: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., request_id_count: _Optional[int] = ...) -> None: ...
+    write_bytes_max: int
+    def __init__(self, message_bytes_max: _Optional[int] = ..., mutations_max: _Optional[int] = ..., text_bytes_max: _Optional[int] = ..., results_max: _Optional[int] = ..., page_size_max: _Optional[int] = ..., batch_get_max: _Optional[int] = ..., default_deadline: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., request_id_window: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., request_id_count: _Optional[int] = ..., write_bytes_max: _Optional[int] = ...) -> None: ...
 
 class EmbedderInfo(_message.Message):
     __slots__ = ("name", "version", "dimension", "fingerprint")
