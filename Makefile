@@ -55,7 +55,7 @@ check: lint types ## The fast part: lint, types and the tests that take seconds
 lint: setup ## ruff, import contracts, clippy, rustfmt, buf, generated code is fresh
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/ruff format --quiet --check .
-	@$(BIN)/lint-imports --no-logo 2>&1 | tail -n 12
+	@$(BIN)/lint-imports --no-logo > .lint-imports.log || (cat .lint-imports.log; exit 1)
 	@$(BIN)/buf lint proto
 	@$(BIN)/python scripts/gen.py --check
 	@$(BIN)/python scripts/gen_sync_client.py --check

@@ -3,7 +3,8 @@
 Invariants, all guarded by one lock that is never held while embedding:
 - `_vectors` has at most `entries_max` entries, least recently used first.
 - A key is in `_vectors` or in `_pending` or in neither, never in both.
-- Whoever puts a key into `_pending` takes it out again, whether embedding succeeds or fails.
+- The task that embeds a key takes it out of `_pending` again, whether it succeeds or fails.
+- Whoever waits for the embedder waits in `pool.outcome`, as long as he has time left.
 
 Keys are digests: a cache must not keep the words of a query for longer than the request.
 """
@@ -12,14 +13,20 @@ from __future__ import annotations
 
 import hashlib
 import threading
+import time
 from collections import OrderedDict
-from concurrent.futures import Future
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pillion.domain.errors import PillionError, Reason
+from pillion.embedders.pool import EmbedderPool, outcome
+from pillion.embedders.usable import usable_rows
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from concurrent.futures import Future
 
     from numpy.typing import NDArray
 
@@ -29,6 +36,17 @@ if TYPE_CHECKING:
     Vector = NDArray[np.float32]
 
 DIGEST_BYTES = 16
+# Two of each: one long call does not hold up the next, and an embedder in this process computes
+# on every core in one call already.
+THREADS_MAX = 2
+# Queries are short, and few wait at once: the server's threads for reads.
+QUERIES_QUEUED_MAX = 64
+QUERY_STALL_SECONDS = 5.0
+# A write's passages may be a hundred long texts.
+PASSAGES_QUEUED_MAX = 16
+PASSAGE_STALL_SECONDS = 15.0
+# How long the embedder may take to close; it may be stuck in a call.
+CLOSE_SECONDS = 5.0
 
 
 class QueryCache:
@@ -46,9 +64,21 @@ class QueryCache:
         self._entries_max = entries_max
         self._lock = threading.Lock()
         self._vectors: OrderedDict[bytes, Vector] = OrderedDict()
-        self._pending: dict[bytes, Future[Vector]] = {}
+        self._pending: dict[bytes, Future[dict[bytes, Vector]]] = {}
         self._hits = 0
         self._misses = 0
+        self._queries: EmbedderPool[dict[bytes, Vector]] = EmbedderPool(
+            "pillion-queries",
+            threads_max=THREADS_MAX,
+            queue_max=QUERIES_QUEUED_MAX,
+            stall_seconds=QUERY_STALL_SECONDS,
+        )
+        self._passages: EmbedderPool[NDArray[np.float32]] = EmbedderPool(
+            "pillion-passages",
+            threads_max=THREADS_MAX,
+            queue_max=PASSAGES_QUEUED_MAX,
+            stall_seconds=PASSAGE_STALL_SECONDS,
+        )
 
     @property
     def identity(self) -> EmbedderIdentity:
@@ -68,33 +98,64 @@ class QueryCache:
     def __len__(self) -> int:
         return len(self._vectors)
 
-    def embed_passages(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Straight to the wrapped embedder: a passage is embedded once in its life."""
-        return self._embedder.embed_passages(texts)
+    def embed_passages(
+        self, texts: Sequence[str], *, within_seconds: float | None = None
+    ) -> NDArray[np.float32]:
+        """What the wrapped embedder says: a passage is embedded once in its life.
 
-    def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Unit vectors (n, dimension), a fresh array that the caller may change."""
+        Without a limit it is called in the caller's thread.
+
+        Raises:
+            PillionError: DEADLINE_EXCEEDED when it takes longer than ``within_seconds``;
+                OVERLOADED when too many wait for it.
+            EmbedderError: As the wrapped embedder fails.
+        """
+        if within_seconds is None:
+            return self._embedder.embed_passages(texts)
+        future = self._passages.submit(partial(self._embedder.embed_passages, texts))
+        try:
+            return outcome(future, within_seconds)
+        finally:
+            future.cancel()  # nobody waits for it any more, if it has not begun
+
+    def embed_queries(
+        self, texts: Sequence[str], *, within_seconds: float | None = None
+    ) -> NDArray[np.float32]:
+        """Unit vectors (n, dimension), a fresh array that the caller may change.
+
+        Args:
+            texts: Queries, which may repeat.
+            within_seconds: How long the caller waits for those that are not here; None: for ever.
+
+        Raises:
+            PillionError: DEADLINE_EXCEEDED when it takes longer; OVERLOADED when too many wait
+                for the embedder; PLUGIN_UNAVAILABLE when it returns what is no vector.
+            EmbedderError: As the wrapped embedder fails.
+        """
+        ends = None if within_seconds is None else time.monotonic() + within_seconds
         keys = [_key(text) for text in texts]
         ready: dict[bytes, Vector] = {}
-        waiting: dict[bytes, Future[Vector]] = {}
+        waiting: dict[Future[dict[bytes, Vector]], None] = {}
         mine: dict[bytes, str] = {}
         with self._lock:
             for key, text in zip(keys, texts, strict=True):
                 if key in self._vectors:
                     self._vectors.move_to_end(key)
                     ready[key] = self._vectors[key]
-                elif key in self._pending:  # somebody's, or this call's when a text is repeated
-                    waiting[key] = self._pending[key]
+                elif key in self._pending:
+                    waiting[self._pending[key]] = None
                 else:
-                    self._pending[key] = Future()
                     mine[key] = text
+            if mine:
+                # The task asks for this lock before it is done, so it finds its keys pending.
+                future = self._queries.submit(partial(self._embed, mine))
+                self._pending.update(dict.fromkeys(mine, future))
+                waiting[future] = None
             self._misses += len(mine)
             self._hits += len(keys) - len(mine)
-        # One's own work comes first: two calls that wait for each other's texts cannot deadlock.
-        if mine:
-            ready.update(self._embed(mine))
-        for key, future in waiting.items():
-            ready[key] = future.result()
+        for future in waiting:
+            left = None if ends is None else ends - time.monotonic()
+            ready.update(outcome(future, left))
         result = np.empty((len(keys), self.identity.dimension), np.float32)
         for row, key in enumerate(keys):
             result[row] = ready[key]
@@ -106,29 +167,43 @@ class QueryCache:
             self._vectors.clear()
 
     def close(self) -> None:
-        """Forget everything and close the wrapped embedder."""
-        self.clear()
-        self._embedder.close()
+        """Forget everything and close the wrapped embedder, but do not wait for it long."""
+        self._queries.close()
+        self._passages.close()
+        with self._lock:
+            self._vectors.clear()
+            self._pending.clear()
+        closing = threading.Thread(
+            target=self._embedder.close, name="pillion-embedder-close", daemon=True
+        )
+        closing.start()
+        closing.join(CLOSE_SECONDS)
 
     def _embed(self, mine: dict[bytes, str]) -> dict[bytes, Vector]:
+        """Embed some texts, in a thread of the pool."""
+        vectors: dict[bytes, Vector] = {}
         try:
-            rows = self._embedder.embed_queries(list(mine.values()))
-            vectors = {key: rows[i].copy() for i, key in enumerate(mine)}
-        except BaseException as error:
+            made = self._embedder.embed_queries(list(mine.values()))
+            rows = usable_rows(made, len(mine), self.identity.dimension)
+            for key, row in zip(mine, rows, strict=True):
+                if row is None:
+                    raise PillionError(
+                        Reason.PLUGIN_UNAVAILABLE,
+                        f"the embedder {self.identity.name} made no usable vector of the query",
+                    )
+                vectors[key] = row.copy()
+                vectors[key].flags.writeable = False
+        except BaseException:
             with self._lock:
-                failed = [self._pending.pop(key) for key in mine]
-            for future in failed:
-                future.set_exception(error)
+                for key in mine:
+                    self._pending.pop(key, None)
             raise
         with self._lock:
-            done = {key: self._pending.pop(key) for key in mine}
             for key, vector in vectors.items():
-                vector.flags.writeable = False
-                self._vectors[key] = vector
+                if self._pending.pop(key, None) is not None:  # None: closed meanwhile
+                    self._vectors[key] = vector
             while len(self._vectors) > self._entries_max:
                 self._vectors.popitem(last=False)
-        for key, future in done.items():
-            future.set_result(vectors[key])
         return vectors
 
 
