@@ -389,6 +389,43 @@ def test_a_forgotten_fact_can_be_stated_again():
     assert service.found() == [second.id]
 
 
+HIDDEN_POLICIES = pytest.mark.parametrize("policy", list(ConflictPolicy))
+
+
+@HIDDEN_POLICIES
+@pytest.mark.parametrize("value", ["a", "b"])
+@pytest.mark.parametrize("by_expiry", [False, True])
+def test_a_hidden_row_gives_way_to_a_statement_of_its_own_instant(policy, value, by_expiry):
+    service = ram_service()
+    expires_at = service.clock.now + 10 if by_expiry else None
+    first = service.put("a", valid_from=at(1), expires_at=expires_at)
+    service.put("a", valid_from=at(5))
+    if by_expiry:
+        service.clock.advance(20)
+    else:
+        service.forget(fact=KEY)
+    assert service.value_at() is None
+    document = Source(SourceKind.DOCUMENT)  # weaker than who said it first
+    second = service.put(value, valid_from=at(1), source=document, policy=policy)
+    assert (second.outcome, second.superseded_id) == (Outcome.CORRECTED, first.id)
+    assert service.value_at(at(1)) == value
+    old = service.get(first.id)
+    assert (old.end_reason, old.superseded_by) == (EndReason.CORRECTED, second.id)
+    check_shape(rows_at(service))
+
+
+@HIDDEN_POLICIES
+@pytest.mark.parametrize("value", ["a", "b"])
+def test_a_hidden_row_gives_way_at_the_instant_of_its_evidence(policy, value):
+    service = ram_service()
+    first = service.put("a", valid_from=at(1))
+    service.put("a", valid_from=at(5))
+    service.forget(ids=(first.id,))
+    second = service.put(value, valid_from=at(5), policy=policy)
+    assert (second.outcome, second.superseded_id) == (Outcome.SUPERSEDED, first.id)
+    assert [service.value_at(at(one)) for one in (1, 4, 5, 9)] == [None, None, value, value]
+
+
 def test_an_expired_fact_can_be_stated_again():
     service = ram_service()
     service.put("a", valid_from=at(1), expires_at=service.clock.now + 10)
@@ -401,9 +438,25 @@ def test_an_expired_fact_can_be_stated_again():
 def test_a_fact_stated_again_for_longer_lasts_longer():
     service = ram_service()
     row = service.put("a", valid_from=at(1), expires_at=service.clock.now + 10)
-    assert service.put("a").outcome is Outcome.EVIDENCE
+    longer = service.clock.now + 30
+    for expires_at in (longer, longer - 25):  # the shorter one takes nothing back
+        assert service.put("a", expires_at=expires_at).outcome is Outcome.EVIDENCE
+    assert service.get(row.id).expires_at == longer
     service.clock.advance(20)
     assert service.current().id == row.id
+    service.clock.advance(20)
+    assert service.current() is None
+
+
+@pytest.mark.parametrize("instant", [1, 5])
+def test_a_fact_stated_again_without_an_expiry_expires_as_before(instant):
+    service = ram_service()
+    expires_at = service.clock.now + 10
+    row = service.put("a", valid_from=at(1), expires_at=expires_at)
+    assert service.put("a", valid_from=at(instant)).outcome is Outcome.EVIDENCE
+    assert service.get(row.id).expires_at == expires_at
+    service.clock.advance(20)
+    assert service.current() is None
 
 
 def test_a_row_that_was_kept_keeps_its_version():

@@ -68,8 +68,8 @@ class Surroundings:
         at: The entry that begins at the very instant, if any: a row, or evidence that is awake.
         next_evidence: The first evidence after the instant that supports ``holding``, if any.
         next_row: The first row that begins after the instant, if any.
-        hidden: Whether ``holding`` is out of recall (forgotten, or past its expiry), so that it
-            cannot stand for a statement that is made anew.
+        hidden: Whether ``holding`` is out of recall (forgotten, or past its expiry): a statement
+            that is made anew takes its place, whatever it says and whatever its policy.
     """
 
     holding: Entry | None = None
@@ -138,8 +138,10 @@ def plan_put(around: Surroundings, statement: Statement) -> PutPlan:
     if statement.valid_to is not None and statement.valid_to <= statement.valid_from:
         raise PillionError.of_field("valid_to", "must come after valid_from", Reason.INTERVAL_EMPTY)
     holding = around.holding
-    stands = not around.hidden or around.at is not None
-    if holding is not None and stands and _agrees(holding, statement):
+    if holding is not None and around.hidden:
+        # Nobody sees what holds here, so it neither stands for the statement nor against it.
+        return _plan_cut(around, holding, statement)
+    if holding is not None and _agrees(holding, statement):
         stronger = around.at is not None and _outranks(statement, around.at)
         return PutPlan(
             Outcome.EVIDENCE,

@@ -350,6 +350,9 @@ def _with_evidence(row: Memory, statement: Memory, now: int) -> Memory:
         recurrence=grown(row, statement.source.episode_id),
         confidence=max(row.confidence, statement.confidence),
         status=max(row.status, statement.status),
-        expires_at=max(row.expires_at, statement.expires_at),
+        # A statement that names no expiry says nothing about when the memory is to go.
+        expires_at=row.expires_at
+        if statement.expires_at == FOREVER
+        else max(row.expires_at, statement.expires_at),
         updated_at=now,
     )
