@@ -1,8 +1,12 @@
 """The Import stream: acknowledgements in order, waits passed on, and what ends a stream."""
 
+import threading
+import time
+
 import grpc
 import pytest
 from google.rpc import error_details_pb2
+from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 from grpc_status import rpc_status
 from pillion.domain.commands import ImportAck, ImportRejection
 from pillion.domain.errors import PillionError, Reason
@@ -119,3 +123,52 @@ def test_each_batch_has_a_deadline_of_its_own(serve, use_cases):
     list(MemoryServiceStub(channel).Import(iter([start(), batch(1), batch(2)])))
     first, second = (one.remaining_seconds() for one in deadlines)
     assert 0 < first < second <= 5
+
+
+def stalled(*requests):
+    """Requests after which the caller neither sends nor closes, until the test ends."""
+    yield from requests
+    threading.Event().wait(SECONDS)
+
+
+@pytest.mark.parametrize("sent", [[], [start()], [start(), batch(1)]])
+def test_a_stream_on_which_nothing_comes_ends_and_gives_its_thread_back(serve, sent):
+    channel = serve(streams_max=1, stream_idle_seconds=0.1)
+    stream = MemoryServiceStub(channel).Import(stalled(*sent), timeout=SECONDS)
+    with pytest.raises(grpc.RpcError) as caught:
+        list(stream)
+    assert caught.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED
+    assert "open another" in caught.value.details()
+    assert [answer.ack.sequence for answer in run(channel, start(), batch(1))] == [1]
+
+
+def test_the_time_that_a_batch_takes_is_not_idle(serve, use_cases):
+    wait = threading.Event()
+    use_cases.hook = lambda *_: wait.wait(0.3)
+    channel = serve(stream_idle_seconds=0.1)
+    assert len(run(channel, start(), batch(1), batch(2))) == 2
+
+
+def test_a_cancelled_stream_gives_its_thread_back(serve):
+    channel = serve(streams_max=1)
+    stream = MemoryServiceStub(channel).Import(stalled(start(), batch(1)), timeout=SECONDS)
+    assert next(stream).ack.sequence == 1
+    stream.cancel()
+    deadline = time.monotonic() + SECONDS
+    while True:
+        again = MemoryServiceStub(channel).Import(iter([start()]), timeout=SECONDS)
+        if again.code() is grpc.StatusCode.OK:
+            break
+        assert again.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+        assert time.monotonic() < deadline
+
+
+def test_reflection_needs_none_of_the_threads_for_streams(serve):
+    channel = serve(streams_max=1)
+    stream = MemoryServiceStub(channel).Import(stalled(start(), batch(1)), timeout=SECONDS)
+    assert next(stream).ack.sequence == 1
+    ask = reflection_pb2.ServerReflectionRequest(list_services="")
+    reflect = reflection_pb2_grpc.ServerReflectionStub(channel).ServerReflectionInfo
+    (answer,) = reflect(iter([ask]), timeout=SECONDS)
+    assert answer.list_services_response.service
+    stream.cancel()

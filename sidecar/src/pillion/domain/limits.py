@@ -56,6 +56,8 @@ SKIPPED_CLUSTERS_MAX: Final = 100
 CLUSTER_IDS_MAX: Final = 64
 # A write whose records changed under it is planned again at most this often.
 COMMIT_TRIES_MAX: Final = 16
+# An open stream holds one of few threads, so one from which nothing comes is ended after this.
+STREAM_IDLE_SECONDS: Final = 60.0
 # A call without a deadline gets this one, in milliseconds.
 DEADLINE_DEFAULT_MS: Final = 30_000
 # A longer deadline counts as this one, 10 minutes: a call may hold a thread for as long.

@@ -6,6 +6,8 @@ is full refuses at once: a call that would wait longer than its caller only make
   reads    few threads: they hold the interpreter's lock, and more of them only contend for it
   writes   many threads: each mostly waits for a flush to disk, which all that wait share
   streams  an open stream holds a thread for as long as it is open, so streams are few and capped
+  reflection  what gRPC tools ask first: streams too, so they get no thread of the others, where a
+           forgotten one would be missing, least of all the one that answers health
   control  health, server info, statistics and refusals: free even when everything else is full
 """
 
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 _CONTROL_THREADS: Final = 2
+_REFLECTION_THREADS: Final = 1
+_REFLECTION_WAITING_MAX: Final = 16
 # Calls that wait beyond those at work: some tens of milliseconds of reads or writes.
 _READS_WAITING_MAX: Final = 256
 _WRITES_WAITING_MAX: Final = 512
@@ -75,6 +79,9 @@ class Pools:
             Work.WRITE: BoundedPool("write", threads=writes, waiting_max=_WRITES_WAITING_MAX),
             # A stream that waits for a thread would look like a hanging server: none waits.
             Work.STREAM: BoundedPool("stream", threads=streams, waiting_max=0),
+            Work.REFLECTION: BoundedPool(
+                "reflection", threads=_REFLECTION_THREADS, waiting_max=_REFLECTION_WAITING_MAX
+            ),
             Work.CONTROL: BoundedPool(
                 "control", threads=_CONTROL_THREADS, waiting_max=_CONTROL_WAITING_MAX
             ),

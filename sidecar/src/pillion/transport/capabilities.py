@@ -27,6 +27,7 @@ class Work(Enum):
     READ = "read"
     WRITE = "write"
     STREAM = "stream"
+    REFLECTION = "reflection"
     CONTROL = "control"
 
 

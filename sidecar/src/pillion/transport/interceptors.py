@@ -24,6 +24,7 @@ from pillion.domain.limits import MESSAGE_BYTES_MAX
 from pillion.transport.call import Call, authorise, enter_of_request
 from pillion.transport.call_log import log_call
 from pillion.transport.capabilities import METHODS, Method, Work, not_served
+from pillion.transport.idle import within
 from pillion.transport.status import error_of, status_of
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 HEALTH_PREFIX: Final = "/grpc.health.v1.Health/"
 _REFLECTION_PREFIX: Final = "/grpc.reflection."
-_REFLECTION: Final = Method(None, Work.STREAM, served=True, capability=None)
+_REFLECTION: Final = Method(None, Work.REFLECTION, served=True, capability=None)
 _UNKNOWN: Final = Method(None, Work.CONTROL, served=False, capability=None)
 
 
@@ -42,8 +43,14 @@ class Edge(grpc.ServerInterceptor):  # type: ignore[misc]
     """Wraps every method once, and picks the wrapper or its refusing twin for each call."""
 
     def __init__(
-        self, authenticator: Authenticator, pools: Pools, *, default_deadline_seconds: float
+        self,
+        authenticator: Authenticator,
+        pools: Pools,
+        *,
+        default_deadline_seconds: float,
+        idle_seconds: float,
     ) -> None:
+        self.idle_seconds = idle_seconds
         self._authenticator = authenticator
         self._pools = pools
         self._default_deadline_seconds = default_deadline_seconds
@@ -162,7 +169,7 @@ class _Steps:
     def _requests(self, argument: Any, call: Call) -> Any:  # noqa: ANN401
         """Parse what came in. A unary call enters its partition; a stream's servicer does it."""
         if self._request_streaming:
-            return map(self._from_bytes, argument)
+            return map(self._from_bytes, within(argument, self._edge.idle_seconds))
         request = self._from_bytes(argument)
         enter_of_request(call, self._method, request)
         return request

@@ -21,7 +21,7 @@ from pillion_proto.memory.v1 import (
     schema_service_pb2_grpc,
 )
 
-from pillion.domain.limits import MESSAGE_BYTES_MAX
+from pillion.domain.limits import MESSAGE_BYTES_MAX, STREAM_IDLE_SECONDS
 from pillion.transport.admin_servicer import AdminServicer, SchemaServicer
 from pillion.transport.admission import Pools
 from pillion.transport.capabilities import PACKAGE, Work
@@ -60,6 +60,7 @@ class ServerSettings:
     write_workers: int
     streams_max: int
     default_deadline_ms: int
+    stream_idle_seconds: float = STREAM_IDLE_SECONDS
 
 
 class Server:
@@ -87,6 +88,7 @@ class Server:
             authenticator,
             self._pools,
             default_deadline_seconds=settings.default_deadline_ms / 1000,
+            idle_seconds=settings.stream_idle_seconds,
         )
         self._grpc = grpc.server(
             self._pools[Work.CONTROL],

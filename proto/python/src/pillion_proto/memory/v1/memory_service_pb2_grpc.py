@@ -221,7 +221,8 @@ class MemoryServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def Import(self, request_iterator, context):
-        """Takes memories and episodes in bulk, acknowledging batch by batch.
+        """Takes memories and episodes in bulk, acknowledging batch by batch. A stream on which no batch
+        comes for 60 seconds ends with DEADLINE_EXCEEDED; what was acknowledged is kept.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
