@@ -10,10 +10,11 @@ from pillion.domain.consolidation import (
     CLUSTER_MEMORIES_MAX,
     cluster,
     consolidated,
+    labels_lost,
     same_thing_threshold,
 )
-from pillion.domain.limits import LABELS_MAX
-from pillion.domain.memory import Memory, MemoryKind, Source, SourceKind
+from pillion.domain.limits import LABELS_MAX, PII_LABELS_MAX
+from pillion.domain.memory import FOREVER, Memory, MemoryKind, Source, SourceKind
 from pillion.domain.scope import Subject
 from pillion_testing.fakes import uuid7
 
@@ -46,6 +47,23 @@ def test_a_group_has_a_largest_size():
     size = CLUSTER_MEMORIES_MAX + 1
     groups = cluster([[1.0] * size for _ in range(size)], 0.5)
     assert [len(group) for group in groups] == [CLUSTER_MEMORIES_MAX, 1]
+
+
+@given(matrices(), st.floats(-1, 1), st.lists(st.sampled_from("xy"), min_size=8, max_size=8))
+def test_a_group_is_of_one_class(matrix, threshold, classes):
+    groups = cluster(matrix, threshold, classes)
+    assert sorted(one for group in groups for one in group) == list(range(len(matrix)))
+    assert all(len({classes[one] for one in group}) == 1 for group in groups)
+
+
+def test_every_row_is_checked_so_that_a_deadline_is_kept():
+    matrix = [[1.0] * 5 for _ in range(5)]
+    rows = []
+    same_thing_threshold(matrix, check=lambda: rows.append(0))
+    assert len(rows) >= 5
+    rows.clear()
+    cluster(matrix, 0.5, check=lambda: rows.append(0))
+    assert len(rows) == 5
 
 
 def test_one_memory_alone_is_like_no_other():
@@ -82,7 +100,10 @@ def test_what_is_made_sums_its_sources_up():
             updated_at=5,
             importance=number / 10,
             confidence=1 - number / 10,
-            labels=tuple(f"l{number}-{n:02d}" for n in range(20)),
+            labels=("all", f"l{number}"),
+            pinned=True,
+            expires_at=FOREVER if number == 2 else 1000 + number,
+            retention_class="short",
             pii_labels=(f"p{number}",),
         )
         for number in (1, 3, 2)
@@ -97,5 +118,30 @@ def test_what_is_made_sums_its_sources_up():
     assert (made.importance, made.confidence, made.valid_from) == (0.3, 0.7, 3)
     assert (made.created_at, made.updated_at) == (77, 77)
     assert made.pii_labels == ("p1", "p2", "p3")
-    assert len(made.labels) == LABELS_MAX
+    assert made.labels == ("all", "l1", "l2", "l3")
+    # It outlives none of them.
+    assert (made.expires_at, made.retention_class, made.pinned) == (1001, "short", False)
     assert made.source == Source(SourceKind.CONSOLIDATION)
+
+
+def labelled(*labels, pii=()):
+    return Memory(
+        id=uuid7(1),
+        subject=Subject("user", "mira"),
+        kind=MemoryKind.EPISODIC,
+        text="x",
+        source=Source(SourceKind.USER_STATEMENT),
+        valid_from=1,
+        created_at=1,
+        updated_at=1,
+        labels=labels,
+        pii_labels=pii,
+    )
+
+
+def test_labels_that_do_not_fit_are_counted():
+    full = [str(number) for number in range(LABELS_MAX)]
+    assert labels_lost([labelled(*full[:20]), labelled(*full[10:])]) == 0
+    assert labels_lost([labelled(*full), labelled("one", "two")]) == 2
+    personal = tuple(str(number) for number in range(PII_LABELS_MAX))
+    assert labels_lost([labelled(pii=personal), labelled(pii=("one",))]) == 1

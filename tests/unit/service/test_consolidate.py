@@ -7,7 +7,7 @@ import threading
 import pytest
 from pillion.domain.commands import SkipReason
 from pillion.domain.errors import PillionError, Reason
-from pillion.domain.limits import CLUSTER_SIZE_MAX
+from pillion.domain.limits import CLUSTER_SIZE_MAX, LABELS_MAX
 from pillion.domain.memory import MemoryKind, Source, SourceKind
 from pillion.domain.mutations import EmbeddingMode
 from pillion.domain.queries import Filter
@@ -91,6 +91,36 @@ def test_a_cluster_that_would_lose_details_is_left_alone():
     assert (skipped.memory_ids, skipped.reason) == (tuple(ids), SkipReason.LOSES_DETAILS)
     assert skipped.lost_details > 0
     assert (service.records(), service.revision) == before
+
+
+def test_what_is_made_expires_with_its_first_source(service):
+    for text, expires_at in zip(TEA, [None, START + 20, START + 50], strict=True):
+        service.write(add(text, valid_from=OLD, expires_at=expires_at))
+    (made,) = service.consolidate().created
+    assert service.get(made.id).expires_at == START + 20
+    service.clock.advance(30)
+    assert made.id not in service.found(top_k=20)
+
+
+def test_sources_of_one_retention_class_are_consolidated_together(service):
+    legal = tell(service, TEA, retention_class="legal")
+    short = tell(service, TEA, retention_class="short")
+    made = {one.derived_from: one.retention_class for one in service.consolidate().created}
+    assert made == {tuple(legal): "legal", tuple(short): "short"}
+
+
+def test_a_cluster_that_would_lose_labels_is_left_alone(service):
+    ids = [
+        service.one(
+            add(text, valid_from=OLD + n, labels=[f"{n}-{one:02d}" for one in range(12)])
+        ).id
+        for n, text in enumerate(TEA)
+    ]
+    report = service.consolidate()
+    (skipped,) = report.skipped
+    assert (skipped.memory_ids, skipped.reason) == (tuple(ids), SkipReason.LOSES_DETAILS)
+    assert skipped.lost_details == 36 - LABELS_MAX
+    assert report.created == ()
 
 
 def test_small_clusters_are_named(service):

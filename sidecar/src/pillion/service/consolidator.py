@@ -15,7 +15,12 @@ from pillion_storage.api import Batch, Committed, Token
 from pillion_storage.keys import EMBEDDER_KEY, SubjectRecord, id_of, prefix_end
 
 from pillion.domain.commands import ConsolidateReport, SkippedCluster, SkipReason
-from pillion.domain.consolidation import cluster, consolidated, same_thing_threshold
+from pillion.domain.consolidation import (
+    cluster,
+    consolidated,
+    labels_lost,
+    same_thing_threshold,
+)
 from pillion.domain.errors import PillionError, Reason
 from pillion.domain.limits import (
     CLUSTER_IDS_MAX,
@@ -232,7 +237,8 @@ class Consolidator:
         else:
             similarities = _word_overlap([one.text for one in memories])
             unrelated = 0.0
-        return cluster(similarities, same_thing_threshold(similarities, unrelated))
+        threshold = same_thing_threshold(similarities, unrelated)
+        return cluster(similarities, threshold, [one.retention_class for one in memories])
 
     def _consolidate_one(
         self,
@@ -242,6 +248,9 @@ class Consolidator:
         *,
         dry_run: bool,
     ) -> Memory | SkippedCluster:
+        too_many = labels_lost(sources)
+        if too_many:
+            return _skip(sources, SkipReason.LOSES_DETAILS, too_many)
         texts = [one.text for one in sources]
         statements = [one.text for one in summarizer.summarize(texts, sentences_max=SENTENCES_MAX)]
         text = " ".join(statements)
