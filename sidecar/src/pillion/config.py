@@ -21,9 +21,8 @@ from pydantic_settings import (
 )
 from pydantic_settings import SettingsError as UnreadableVariable
 
-from pillion.domain.limits import DEADLINE_DEFAULT_MS
+from pillion.domain.limits import DEADLINE_DEFAULT_MS, INDEX_FROM_DEFAULT
 from pillion.logs import LogFormat, LogLevel
-from pillion.service.assemble import INDEX_FROM_DEFAULT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -1,5 +1,7 @@
 """Settings: where they come from, which wins, and errors that name the setting."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -134,3 +136,13 @@ def test_a_misspelt_variable_is_told_and_others_are_left_alone():
     (sentence,) = misspelt_variables(environment)
     assert "PILLION_DIRECTRY" in sentence
     assert "PILLION_DIRECTORY" in sentence
+
+
+def test_reading_settings_loads_neither_grpc_nor_numpy():
+    """`pillion serve --help` is to be quick."""
+    code = (
+        "import sys, pillion.cli.serve;"
+        "print([name for name in ('grpc', 'numpy', 'google.protobuf') if name in sys.modules])"
+    )
+    made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert made.stdout.strip() == "[]"

@@ -28,7 +28,8 @@ _MODES = [mode.value for mode in ForgetMode if mode is not ForgetMode.UNSPECIFIE
     type=click.Choice(_MODES),
     default=ForgetMode.EXPIRE.value,
     show_default=True,
-    help="expire: out of recall, in history. retract: no longer so. erase: gone for good.",
+    help="expire: out of recall, in history. retract: no longer so. "
+    "erase: gone for good; this version does not serve it yet.",
 )
 @click.option("--yes", is_flag=True, help="Do it, and not only show what it would take.")
 @click.option("--dry-run", is_flag=True, help="Only show what it would take, for ids too.")
@@ -48,7 +49,7 @@ def forget(
     dry_run: bool,
     reason_code: str,
 ) -> None:
-    """Take memories out of recall, retract or erase them.
+    """Take memories out of recall, or retract them.
 
     IDs are forgotten at once. Anything else is only shown first; --yes shows it and does it.
     """

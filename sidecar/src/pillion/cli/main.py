@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 # loads none. A test holds these lines to the commands' own.
 COMMANDS: Final = {
     "demo": ("demo", "demo", "Play one story through a server and check every answer."),
-    "forget": ("forget", "forget", "Take memories out of recall, retract or erase them."),
+    "forget": ("forget", "forget", "Take memories out of recall, or retract them."),
     "get": ("get", "get", "Show a memory, an episode, or the row of a fact that holds."),
     "history": ("history", "history", "Show a fact's whole timeline, or a memory's versions."),
     "import": ("importing", "import_", "Import memories, episodes and facts from JSON Lines."),
@@ -29,6 +29,7 @@ COMMANDS: Final = {
     "search": ("search", "search", "Find the best memories for a text."),
     "serve": ("serve", "serve", "Run a server."),
     "stats": ("stats", "stats", "Show how much is stored and what lags."),
+    "verify": ("verify", "verify", "Check every record of a stopped server's directory."),
     "write": ("write", "write", "State a fact, add a memory or capture an episode."),
 }
 
@@ -64,9 +65,9 @@ class LazyGroup(click.Group):
 def group() -> None:
     """A memory sidecar for AI agents.
 
-    The options below can also follow the command. Exit codes: 0 done; 1 the server said no;
-    2 the command line is wrong; 3 no server answers; 4 an import went in partly;
-    130 interrupted.
+    The options below can also follow the command. Exit codes: 0 done; 1 the server said no, or
+    verify found damage; 2 the command line is wrong; 3 no server answers, or verify cannot have
+    the directory; 4 an import went in partly; 130 interrupted.
     """
 
 

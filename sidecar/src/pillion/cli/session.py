@@ -12,7 +12,7 @@ from pillion_client import Client, RetryPolicy
 from pillion.cli.output import Output
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
 CommandT = TypeVar("CommandT", bound="Callable[..., Any]")
 
@@ -93,11 +93,18 @@ _SHARED: Final = (
 )
 
 
-def shared_options(*, of_group: bool = False) -> Callable[[CommandT], CommandT]:
-    """Add the shared options to a command; the environment is read for the group only."""
+def shared_options(
+    *, of_group: bool = False, only: Collection[str] = ()
+) -> Callable[[CommandT], CommandT]:
+    """Add the shared options, or ``only`` some, to a command.
+
+    The environment is read for the group only.
+    """
 
     def decorate(command: CommandT) -> CommandT:
         for names, settings in reversed(_SHARED):
+            if only and not set(names) & set(only):
+                continue
             chosen = {"callback": _remember, "expose_value": False, **settings}
             if not of_group:
                 chosen.pop("envvar", None)

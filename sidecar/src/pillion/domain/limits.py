@@ -33,6 +33,8 @@ DERIVED_FROM_MAX: Final = 256
 # Evidence beyond these episodes is counted and no longer listed.
 RECURRENCE_EPISODES_MAX: Final = 64
 DIMENSION_MAX: Final = 4096
+# From how many vectors of a partition an approximate index pays; measured, see docs/adr/0006.
+INDEX_FROM_DEFAULT: Final = 150_000
 REQUEST_ID_BYTES_MAX: Final = 64
 # Beyond this a caller wants List or Export; the whole answer must fit one message.
 RESULTS_MAX: Final = 1000

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import IntEnum
@@ -78,11 +77,6 @@ def canonical_json(text: str) -> str:
         )
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
-
-
-def is_finite(value: float) -> bool:
-    """Return whether the number is neither NaN nor infinite."""
-    return math.isfinite(value)
 
 
 def format_instant(instant_us: int) -> str:

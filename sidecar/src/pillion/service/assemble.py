@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from pillion.domain.limits import INDEX_FROM_DEFAULT
 from pillion.embedders.cache import QueryCache
 from pillion.jobs.embedding import EmbeddingJob
 from pillion.service.consolidator import Consolidator
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
 
     from pillion.ports import Clock, Embedder, IdSource, Summarizer
 
-# From how many vectors an approximate index pays; measured, see docs/adr/0006.
-INDEX_FROM_DEFAULT: Final = 150_000
 QUERY_CACHE_ENTRIES: Final = 1024
 
 
