@@ -1,8 +1,8 @@
 """Recall of gold evidence on LoCoMo, through the real server: import, search, compare.
 
 Each conversation is one tenant, each turn one episode, each question one text search. The data is
-public but not ours to ship (CC BY-NC 4.0): it is looked for beside the project, in
-``../shared/data/locomo``, or where ``--data`` or PILLION_LOCOMO says, and its absence is said.
+public but not ours to ship (CC BY-NC 4.0): it is looked for where ``--data`` or PILLION_LOCOMO
+says, else at ``data/locomo/locomo10.json`` under the project, and its absence is said.
 
 recall@k is the mean over questions of the share of a question's evidence turns among the first k
 hits; MRR that of 1 / rank of its first evidence turn.
@@ -29,7 +29,7 @@ from pillion_client import Client, Partition
 
 from benchmarks import harness
 
-DATA = harness.ROOT.parent / "shared" / "data" / "locomo" / "locomo10.json"
+DATA = harness.ROOT / "data" / "locomo" / "locomo10.json"
 EVIDENCE = re.compile(r"^D0*(\d+):(?:0*\d+:)?0*(\d+)$")
 CUTS = (5, 10, 20)
 CATEGORIES = {4: "single-hop", 1: "multi-hop", 2: "temporal", 3: "open-domain", 5: "adversarial"}
@@ -161,7 +161,7 @@ def main() -> int:
     arguments = parser.parse_args()
     path = find_data(arguments.data)
     if path is None:
-        print("LoCoMo is not here: put locomo10.json where --data or PILLION_LOCOMO says.")
+        print(f"LoCoMo is not here: say --data or PILLION_LOCOMO, or put it at {DATA}.")
         return 3
     samples = json.loads(path.read_text(encoding="utf-8"))[: arguments.conversations]
     if arguments.target:

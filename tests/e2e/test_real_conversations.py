@@ -21,7 +21,7 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(
         DATA is None,
-        reason="LoCoMo is not beside the project (../shared/data/locomo) nor at PILLION_LOCOMO",
+        reason="LoCoMo is neither at PILLION_LOCOMO nor at data/locomo/locomo10.json",
     ),
 ]
 # Hashing alone found 33 % on this conversation when this was written; chance finds about 2 %.
