@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pillion.domain.commands import SkipReason
 from pillion.domain.errors import PillionError, Reason
 from pillion.domain.limits import CLUSTER_SIZE_MAX, LABELS_MAX
@@ -13,6 +15,7 @@ from pillion.domain.mutations import EmbeddingMode
 from pillion.domain.queries import Filter
 from pillion.domain.scope import Subject
 from pillion.domain.statements import ExtractedStatement
+from pillion.service.consolidator import WORDS_AT_A_TIME, WORDS_MEMORIES_MAX, _word_overlap
 from pillion_testing.fakes import DAY, START, FakeEmbedder
 from pillion_testing.service import ACME, MIRA, add, episode, floats, patch, ram_service
 
@@ -272,6 +275,81 @@ def test_vectors_decide_what_speaks_of_the_same_thing(service):
     assert {one.derived_from for one in report.created} | {
         one.memory_ids for one in report.skipped
     } == {tuple(ids[0::2]), tuple(ids[1::2])}
+
+
+def test_memories_without_vectors_wait_while_those_with_vectors_make_clusters(service):
+    with_vectors = [
+        service.one(add(text, valid_from=OLD + n, vector=floats(1, 0.01 * n))).id
+        for n, text in enumerate(["alpha one", "beta two", "gamma three"])
+    ]
+    without = tell(service, TEA)
+    for text in ("delta four", "epsilon five"):
+        service.write(add(text, valid_from=OLD, vector=floats(0, 1)))
+    first = service.consolidate()
+    assert [one.derived_from for one in first.created] == [tuple(with_vectors)]
+    assert first.more
+    assert not {one for skip in first.skipped for one in skip.memory_ids} & set(without)
+    # What has a vector has too little company left, so the others are compared by their words.
+    second = service.consolidate()
+    assert [one.derived_from for one in second.created] == [tuple(without)]
+    assert not second.more
+
+
+def test_words_of_a_limited_number_of_memories_are_compared(service):
+    count = WORDS_MEMORIES_MAX + 3
+    ids = tell(service, [f"Mira saw bird number {n}." for n in range(count)])
+    report = service.consolidate(dry_run=True)
+    assert report.more
+    looked_at = {one for made in report.created for one in made.derived_from}
+    assert looked_at <= set(ids[:WORDS_MEMORIES_MAX])
+    assert len(looked_at) > 0
+
+
+class Counted:
+    """A deadline that passes at the n-th look at it."""
+
+    def __init__(self, looks):
+        self.looks = looks
+
+    def remaining_seconds(self):
+        return 1.0
+
+    def check(self):
+        self.looks -= 1
+        if self.looks < 0:
+            raise PillionError(Reason.DEADLINE_EXCEEDED, "the deadline has passed")
+
+
+@pytest.mark.parametrize("vectors", [False, True])
+def test_the_deadline_is_looked_at_while_memories_are_compared(service, vectors):
+    count = 40
+    for n in range(count):
+        vector = floats(1, n) if vectors else b""
+        service.write(add(f"Mira saw bird number {n}.", valid_from=OLD + n, vector=vector))
+
+    def forbidden(*_):
+        raise AssertionError("it went on to the clusters")
+
+    service.use_cases.consolidator._consolidate_one = forbidden
+    for looks in (count // 2, count, 2 * count, 3 * count):
+        service.patience = Counted(looks)
+        with service.refuses(Reason.DEADLINE_EXCEEDED):
+            service.consolidate()
+
+
+@given(st.lists(st.lists(st.sampled_from("abcdefgh"), max_size=8), max_size=8))
+def test_word_overlap_is_that_of_the_word_sets(texts):
+    overlap = _word_overlap([" ".join(words) for words in texts], lambda: None)
+    for i, mine in enumerate(map(set, texts)):
+        for j, yours in enumerate(map(set, texts)):
+            either = mine | yours
+            assert overlap[i, j] == (len(mine & yours) / len(either) if either else 1.0)
+
+
+def test_word_overlap_goes_on_over_blocks_of_words():
+    words = [f"w{n}" for n in range(WORDS_AT_A_TIME * 2)]
+    overlap = _word_overlap([" ".join(words), " ".join(words[::2])], lambda: None)
+    assert overlap.tolist() == [[1.0, 0.5], [0.5, 1.0]]
 
 
 def test_what_is_made_waits_for_its_vector_where_the_server_makes_them():

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import threading
+from collections.abc import Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, overload
 from uuid import UUID
 
 import numpy as np
@@ -46,7 +47,7 @@ from pillion.service.vectors import MadeVectors, pending_added
 from pillion.service.writer import token_id
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping
 
     from pillion_storage.api import Store
 
@@ -61,6 +62,11 @@ if TYPE_CHECKING:
 WEEK_US: Final = 7 * 86_400 * 1_000_000
 SENTENCES_MAX: Final = 12
 SCAN_ROWS: Final = 500
+# Memories whose words are compared in one run: texts are longer than vectors, and to read the
+# words of many takes seconds.
+WORDS_MEMORIES_MAX: Final = 500
+# Distinct words whose use is compared in one step: a few megabytes, some milliseconds.
+WORDS_AT_A_TIME: Final = 2048
 _WORD: Final = re.compile(r"\w+")
 
 
@@ -158,14 +164,15 @@ class Consolidator:
     ) -> ConsolidateReport:
         now = self._clock.now_us()
         before = command.before if command.before is not None else now - WEEK_US
-        memories, more = self._old_memories(partition, command, before, now)
-        groups = self._clusters(partition, memories)
+        memories, more = self._old_memories(partition, command, before, now, deadline)
+        compared, groups = self._clusters(partition, memories, command.cluster_size_min, deadline)
+        more = more or len(compared) < len(memories)
         created: list[Memory] = []
         skipped: list[SkippedCluster] = []
         count = looked_at = 0
         for group in groups:
             deadline.check()
-            sources = [memories[place] for place in group]
+            sources = [compared[place] for place in group]
             if len(sources) < command.cluster_size_min:
                 skipped.append(_skip(sources, SkipReason.TOO_SMALL))
                 continue
@@ -187,7 +194,12 @@ class Consolidator:
         )
 
     def _old_memories(
-        self, partition: Partition, command: ConsolidateCommand, before: int, now: int
+        self,
+        partition: Partition,
+        command: ConsolidateCommand,
+        before: int,
+        now: int,
+        deadline: Deadline,
     ) -> tuple[list[Memory], bool]:
         """Return the memories to look at, oldest first, and whether there are more."""
         wanted = Filter(
@@ -201,6 +213,7 @@ class Consolidator:
         found: list[Memory] = []
         start: bytes | None = prefix
         while start is not None:
+            deadline.check()
             page = self._store.scan(
                 partition, start, prefix_end(prefix), limit=SCAN_ROWS, keys_only=True
             )
@@ -218,27 +231,41 @@ class Consolidator:
         found.sort(key=lambda one: (one.valid_from, one.id))
         return found[:CONSOLIDATE_MEMORIES_MAX], len(found) > CONSOLIDATE_MEMORIES_MAX
 
-    def _clusters(self, partition: Partition, memories: Sequence[Memory]) -> list[list[int]]:
-        """Group memories by the similarity of their vectors, or of their words without."""
-        if not memories:
-            return []
+    def _clusters(
+        self,
+        partition: Partition,
+        memories: Sequence[Memory],
+        size_min: int,
+        deadline: Deadline,
+    ) -> tuple[Sequence[Memory], list[list[int]]]:
+        """Return the memories that were compared, and groups of their places.
+
+        Vectors are compared where there are any. Memories without one wait for a later run, by
+        which their vectors may be made; when no group of those with vectors is large enough, they
+        are compared by their words, so that waiting ends.
+        """
         reader = RecordReader(self._store, partition, self._keys.of(partition))
         vectors: dict[UUID, bytes] = {}
         ids = [one.id for one in memories]
         for begin in range(0, len(ids), SCAN_ROWS):
+            deadline.check()
             vectors |= reader.vectors(ids[begin : begin + SCAN_ROWS], None)
-        if len(vectors) == len(memories):
-            rows = np.stack([np.frombuffer(vectors[one], dtype="<f4") for one in ids])
+        compared = [one for one in memories if one.id in vectors]
+        groups: list[list[int]] = []
+        if compared:
+            rows = np.stack([np.frombuffer(vectors[one.id], dtype="<f4") for one in compared])
             rows = rows / np.linalg.norm(rows, axis=1, keepdims=True)
-            similarities = (rows @ rows.T).tolist()
             # 0.0 means that nobody measured it: clients' vectors, for example.
             space = self._store.read(partition, (EMBEDDER_KEY,)).entries[EMBEDDER_KEY]
             unrelated = codec.decode_embedder(space.value).unrelated_cosine or None
-        else:
-            similarities = _word_overlap([one.text for one in memories])
-            unrelated = 0.0
-        threshold = same_thing_threshold(similarities, unrelated)
-        return cluster(similarities, threshold, [one.retention_class for one in memories])
+            groups = _grouped(compared, rows @ rows.T, unrelated, deadline)
+        if any(len(group) >= size_min for group in groups):
+            return compared, groups
+        wordy = [one for one in memories if one.id not in vectors][:WORDS_MEMORIES_MAX]
+        overlap = _word_overlap([one.text for one in wordy], deadline.check)
+        more_groups = _grouped(wordy, overlap, 0.0, deadline)
+        groups += [[len(compared) + place for place in group] for group in more_groups]
+        return compared + wordy, groups
 
     def _consolidate_one(
         self,
@@ -302,12 +329,59 @@ def _skip(sources: Sequence[Memory], reason: SkipReason, lost: int = 0) -> Skipp
     return SkippedCluster(tuple(one.id for one in sources[:CLUSTER_IDS_MAX]), reason, lost)
 
 
-def _word_overlap(texts: Sequence[str]) -> list[list[float]]:
-    """Return the Jaccard similarity of the texts' word sets, a symmetric matrix."""
-    words = [frozenset(_WORD.findall(text.casefold())) for text in texts]
-    matrix = [[1.0] * len(words) for _ in words]
-    for i, mine in enumerate(words):
-        for j in range(i):
-            both = len(mine | words[j])
-            matrix[i][j] = matrix[j][i] = len(mine & words[j]) / both if both else 1.0
-    return matrix
+class _Rows(Sequence[list[float]]):
+    """The rows of a matrix as lists, each made when asked for: all at once take much room."""
+
+    def __init__(self, matrix: np.ndarray) -> None:
+        self._matrix = matrix
+
+    def __len__(self) -> int:
+        return len(self._matrix)
+
+    @overload
+    def __getitem__(self, place: int) -> list[float]: ...
+    @overload
+    def __getitem__(self, place: slice) -> _Rows: ...
+    def __getitem__(self, place: int | slice) -> list[float] | _Rows:
+        if isinstance(place, slice):
+            return _Rows(self._matrix[place])
+        row: list[float] = self._matrix[place].tolist()
+        return row
+
+
+def _grouped(
+    memories: Sequence[Memory], matrix: np.ndarray, unrelated: float | None, deadline: Deadline
+) -> list[list[int]]:
+    rows = _Rows(matrix)
+    threshold = same_thing_threshold(rows, unrelated, check=deadline.check)
+    classes = [one.retention_class for one in memories]
+    return cluster(rows, threshold, classes, check=deadline.check)
+
+
+def _word_overlap(texts: Sequence[str], check: Callable[[], None]) -> np.ndarray:
+    """Return the Jaccard similarity of the texts' word sets, a symmetric matrix.
+
+    Words in common are counted by products of 0/1 matrices, a block of words at a time, which
+    leaves other threads free to run. ``check`` is called for each text and block.
+    """
+    numbers: dict[str, int] = {}
+    said: list[list[int]] = []
+    for text in texts:
+        check()
+        words = set(_WORD.findall(text.casefold()))
+        said.append([numbers.setdefault(one, len(numbers)) for one in words])
+    sizes = np.array([len(one) for one in said], dtype=np.int64)
+    owners = np.repeat(np.arange(len(said)), sizes)
+    words_said = np.array([one for words in said for one in words], dtype=np.int64)
+    order = np.argsort(words_said, kind="stable")
+    owners, words_said = owners[order], words_said[order]
+    both = np.zeros((len(said), len(said)))
+    for base in range(0, len(numbers), WORDS_AT_A_TIME):
+        check()
+        low, high = np.searchsorted(words_said, (base, base + WORDS_AT_A_TIME))
+        block = np.zeros((len(said), WORDS_AT_A_TIME), dtype=np.float32)
+        block[owners[low:high], words_said[low:high] - base] = 1.0
+        both += block @ block.T
+    either = sizes[:, None] + sizes[None, :] - both
+    overlap: np.ndarray = np.divide(both, either, out=np.ones_like(both), where=either > 0)
+    return overlap
