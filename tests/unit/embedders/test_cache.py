@@ -10,8 +10,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pillion.domain.errors import PillionError, Reason
+from pillion.embedders import cache as cache_module
 from pillion.embedders import hashing
 from pillion.embedders.cache import QueryCache
+from pillion.embedders.errors import EmbedderUnavailable
 
 PATIENCE_S = 10.0
 
@@ -38,6 +41,8 @@ class Recorder:
         return self.inner.embed_queries(texts)
 
     def embed_passages(self, texts):
+        self.entered.set()
+        assert self.gate.wait(PATIENCE_S)
         return self.inner.embed_passages(texts)
 
     def close(self) -> None:
@@ -117,14 +122,14 @@ def test_calls_that_need_each_others_texts_do_not_deadlock() -> None:
 def test_an_error_reaches_all_and_is_forgotten() -> None:
     recorder = Recorder()
     recorder.gate.clear()
-    recorder.error = ConnectionError("down")
+    recorder.error = EmbedderUnavailable("down", retry_after_ms=7)
     cache = QueryCache(recorder, entries_max=4)
     errors: list[Exception] = []
 
     def work(_: int) -> None:
         try:
             cache.embed_queries(["a"])
-        except ConnectionError as error:
+        except EmbedderUnavailable as error:
             errors.append(error)
 
     threads = in_threads(3, work)
@@ -135,8 +140,140 @@ def test_an_error_reaches_all_and_is_forgotten() -> None:
     recorder.gate.set()
     for thread in threads:
         thread.join(PATIENCE_S)
-    assert len(errors) == 3
+    assert [(str(one), one.retry_after_ms) for one in errors] == [("down", 7)] * 3
+    assert len({id(one) for one in (*errors, recorder.error)}) == 4, "each has its own to raise"
+    recorder.error = ConnectionError("a bug of the plug-in")
+    with pytest.raises(EmbedderUnavailable, match="ConnectionError"):
+        cache.embed_queries(["a"])
     recorder.error = None
+    assert cache.embed_queries(["a"]).shape == (1, 64)
+
+
+@pytest.fixture
+def hung():
+    """An embedder that does not answer before the test is over."""
+    recorder = Recorder()
+    recorder.gate.clear()
+    yield recorder
+    recorder.gate.set()
+
+
+def reason_of(call) -> Reason:
+    with pytest.raises(PillionError) as caught:
+        call()
+    return caught.value.reason
+
+
+def test_nobody_waits_longer_than_he_has(hung) -> None:
+    cache = QueryCache(hung, entries_max=4)
+    late = Reason.DEADLINE_EXCEEDED
+    assert reason_of(lambda: cache.embed_queries(["a"], within_seconds=0.01)) is late
+    assert reason_of(lambda: cache.embed_queries(["a"], within_seconds=0)) is late, "in flight"
+    assert reason_of(lambda: cache.embed_passages(["a"], within_seconds=0.01)) is late
+    hung.gate.set()
+    assert cache.embed_queries(["a"]).shape == (1, 64)
+    assert hung.asked == [["a"]], "the call that was given up on is the one that answers"
+    assert cache.embed_queries(["a"], within_seconds=0).shape == (1, 64), "what is here is free"
+    assert cache.embed_passages(["a"], within_seconds=PATIENCE_S).shape == (1, 64)
+
+
+@pytest.mark.parametrize(("verb", "queue_max"), [("queries", 64), ("passages", 16)])
+def test_so_many_wait_and_no_more(hung, verb, queue_max) -> None:
+    cache = QueryCache(hung, entries_max=4)
+    embed = getattr(cache, f"embed_{verb}")
+    held = []
+    for number in range(cache_module.THREADS_MAX):
+        hung.entered.clear()
+        held += in_threads(1, lambda _, n=number: embed([f"held {n}"], within_seconds=PATIENCE_S))
+        assert hung.entered.wait(PATIENCE_S)
+    for number in range(queue_max):
+        late = reason_of(lambda n=number: embed([str(n)], within_seconds=0))
+        assert late is Reason.DEADLINE_EXCEEDED
+    with pytest.raises(PillionError) as caught:
+        embed(["one more"], within_seconds=PATIENCE_S)
+    assert caught.value.reason is Reason.OVERLOADED
+    assert caught.value.retry_after_ms
+    hung.gate.set()
+    for thread in held:
+        thread.join(PATIENCE_S)
+    assert embed(["one more"], within_seconds=PATIENCE_S).shape == (1, 64)
+
+
+def test_a_stuck_embedder_is_not_waited_for_again(hung, monkeypatch) -> None:
+    monkeypatch.setattr(cache_module, "QUERY_STALL_SECONDS", 0.0)
+    cache = QueryCache(hung, entries_max=4)
+    for number in range(cache_module.THREADS_MAX):
+        hung.entered.clear()
+        in_threads(
+            1,
+            lambda _, n=number: reason_of(lambda: cache.embed_queries([f"{n}"], within_seconds=0)),
+        )
+        assert hung.entered.wait(PATIENCE_S)
+    busy = Reason.OVERLOADED
+    assert reason_of(lambda: cache.embed_queries(["a"], within_seconds=PATIENCE_S)) is busy
+    hung.gate.set()
+    deadline = time.monotonic() + PATIENCE_S
+    while len(cache) < cache_module.THREADS_MAX:
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+    assert cache.embed_queries(["0"]).shape == (1, 64)
+
+
+def test_closing_waits_for_no_call_and_frees_who_waits(hung, monkeypatch) -> None:
+    monkeypatch.setattr(cache_module, "THREADS_MAX", 1)
+    cache = QueryCache(hung, entries_max=4)
+    reasons = []
+
+    def work(i: int) -> None:
+        reasons.append(reason_of(lambda: cache.embed_queries([str(i)])))
+
+    in_threads(1, lambda _: cache.embed_queries(["held"]))
+    assert hung.entered.wait(PATIENCE_S)
+    threads = in_threads(2, work)
+    deadline = time.monotonic() + PATIENCE_S
+    while cache.misses < 3:
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+    cache.close()
+    for thread in threads:
+        thread.join(PATIENCE_S)
+    assert reasons == [Reason.UNAVAILABLE] * 2
+    assert hung.closed
+    assert reason_of(lambda: cache.embed_queries(["late"])) is Reason.UNAVAILABLE
+
+
+def test_closing_waits_for_a_stuck_embedder_for_a_limited_time(monkeypatch) -> None:
+    monkeypatch.setattr(cache_module, "CLOSE_SECONDS", 0.01)
+    release = threading.Event()
+    recorder = Recorder()
+    recorder.close = lambda: release.wait(PATIENCE_S)
+    started = time.monotonic()
+    QueryCache(recorder, entries_max=4).close()
+    assert time.monotonic() - started < PATIENCE_S / 2
+    release.set()
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        np.zeros((1, 64), np.float32),
+        np.full((1, 64), np.nan, np.float32),
+        np.full((1, 64), np.inf, np.float32),
+        np.ones((1, 63), np.float32),
+        np.ones((2, 64), np.float32),
+        np.ones(64, np.float32),
+        [["a"] * 64],
+        None,
+    ],
+    ids=["zeros", "nan", "inf", "short", "two", "flat", "words", "none"],
+)
+def test_what_is_no_vector_is_the_embedders_fault_and_not_remembered(made) -> None:
+    recorder = Recorder()
+    good, recorder.embed_queries = recorder.embed_queries, lambda _: made
+    cache = QueryCache(recorder, entries_max=4)
+    assert reason_of(lambda: cache.embed_queries(["a"])) is Reason.PLUGIN_UNAVAILABLE
+    assert len(cache) == 0
+    recorder.embed_queries = good
     assert cache.embed_queries(["a"]).shape == (1, 64)
 
 

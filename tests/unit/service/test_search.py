@@ -315,7 +315,7 @@ def test_a_wait_for_a_revision_holds_its_thread_for_a_short_time(service, second
     """It ends before the deadline, so that the caller hears why; by the steps it asks for."""
     service.write(add("x"))
     steps = []
-    service.store.wait = lambda partition, after, timeout: steps.append(timeout)
+    service.store.wait = lambda *arguments: steps.append(arguments[-1])
     service.patience = Patience(seconds)
     with service.refuses(Reason.FUTURE_REVISION) as caught:
         service.search(read=ReadAt(at_least_revision=service.revision + ahead))

@@ -1,4 +1,4 @@
-"""Deadlines of calls: the caller's own up to a limit, the server's where the caller brought none."""
+"""Deadlines of calls: the caller's own up to a limit, or else the server's."""
 
 from __future__ import annotations
 

@@ -155,7 +155,8 @@ class QueryCache:
             self._hits += len(keys) - len(mine)
         for future in waiting:
             left = None if ends is None else ends - time.monotonic()
-            ready.update(outcome(future, left))
+            landed = outcome(future, left)
+            ready.update(landed)
         result = np.empty((len(keys), self.identity.dimension), np.float32)
         for row, key in enumerate(keys):
             result[row] = ready[key]
@@ -181,18 +182,8 @@ class QueryCache:
 
     def _embed(self, mine: dict[bytes, str]) -> dict[bytes, Vector]:
         """Embed some texts, in a thread of the pool."""
-        vectors: dict[bytes, Vector] = {}
         try:
-            made = self._embedder.embed_queries(list(mine.values()))
-            rows = usable_rows(made, len(mine), self.identity.dimension)
-            for key, row in zip(mine, rows, strict=True):
-                if row is None:
-                    raise PillionError(
-                        Reason.PLUGIN_UNAVAILABLE,
-                        f"the embedder {self.identity.name} made no usable vector of the query",
-                    )
-                vectors[key] = row.copy()
-                vectors[key].flags.writeable = False
+            vectors = dict(zip(mine, self._rows(list(mine.values())), strict=True))
         except BaseException:
             with self._lock:
                 for key in mine:
@@ -205,6 +196,19 @@ class QueryCache:
             while len(self._vectors) > self._entries_max:
                 self._vectors.popitem(last=False)
         return vectors
+
+    def _rows(self, texts: list[str]) -> list[Vector]:
+        made = self._embedder.embed_queries(texts)
+        rows = []
+        for row in usable_rows(made, len(texts), self.identity.dimension):
+            if row is None:
+                raise PillionError(
+                    Reason.PLUGIN_UNAVAILABLE,
+                    f"the embedder {self.identity.name} made no usable vector of the query",
+                )
+            rows.append(row.copy())
+            rows[-1].flags.writeable = False
+        return rows
 
 
 def _key(text: str) -> bytes:

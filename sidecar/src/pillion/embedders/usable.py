@@ -18,7 +18,8 @@ def have_direction(rows: NDArray[np.float32]) -> NDArray[np.bool_]:
     """Return which of the (n, dimension) rows are finite and not all zeros."""
     wide = rows.astype(np.float64)  # a square may leave the range of float32
     squares = np.einsum("ij,ij->i", wide, wide)
-    return np.isfinite(squares) & (squares > 0.0)
+    good: NDArray[np.bool_] = np.isfinite(squares) & (squares > 0.0)
+    return good
 
 
 def usable_rows(made: object, count: int, dimension: int) -> list[NDArray[np.float32] | None]:

@@ -3,7 +3,8 @@
 The queue is in the store (``q`` records), so a crash loses nothing and memory stays bounded. A
 batch commits only if its memories are as they were read; otherwise it is read again. Partitions
 take turns. While the embedder does not answer, the job waits longer and longer; a text that it
-refuses is set aside (an ``x`` record) so that it cannot hold up the others.
+refuses, or makes no usable vector of, is set aside (an ``x`` record) so that it cannot hold up
+the others.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pillion_storage.api import Batch, Committed, StoreClosed
 from pillion_storage.keys import EMBEDDER_KEY, id_of, memory_key, prefix_end, vector_key
 
 from pillion.embedders.errors import EmbedderInputRejected
+from pillion.embedders.usable import usable_rows
 from pillion.service.vectors import PENDING
 
 if TYPE_CHECKING:
@@ -34,6 +36,8 @@ BATCH_TEXTS = 32
 IDLE_SECONDS = 30.0
 BACKOFF_FIRST_SECONDS = 0.5
 BACKOFF_MAX_SECONDS = 60.0
+# How long a stop waits for the batch at hand; the embedder may never answer.
+STOP_SECONDS = 5.0
 REFUSED = b"x"
 
 _log = logging.getLogger(__name__)
@@ -54,11 +58,15 @@ class EmbeddingJob:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop after the batch at hand; the rest stays queued in the store."""
+        """Stop after the batch at hand; the rest stays queued in the store.
+
+        A batch that takes too long stays queued too: its thread is left behind, and finds the
+        store closed.
+        """
         self._stopping.set()
         self._pending.wake()
         if self._thread.is_alive():
-            self._thread.join()
+            self._thread.join(STOP_SECONDS)
 
     def _run(self) -> None:
         backoff = BACKOFF_FIRST_SECONDS
@@ -127,7 +135,7 @@ class EmbeddingJob:
         return 0
 
     def _embed(self, texts: Sequence[str]) -> tuple[list[bytes | None], list[int]]:
-        """Return each text's vector (None where it was refused) and the places refused."""
+        """Return each text's vector, None where none is to be had, and the places of those."""
         if not texts:
             return [], []
         try:
@@ -139,4 +147,16 @@ class EmbeddingJob:
             left, left_refused = self._embed(texts[:half])
             right, right_refused = self._embed(texts[half:])
             return left + right, left_refused + [half + place for place in right_refused]
-        return [np.ascontiguousarray(one, dtype="<f4").tobytes() for one in made], []
+        rows = usable_rows(made, len(texts), self._embedder.identity.dimension)
+        bad = [place for place, row in enumerate(rows) if row is None]
+        if bad:
+            _log.error(
+                "%s made no usable vector of %d texts; they are set aside",
+                self._embedder.identity.name,
+                len(bad),
+            )
+        packed = [
+            np.ascontiguousarray(row, dtype="<f4").tobytes() if row is not None else None
+            for row in rows
+        ]
+        return packed, bad

@@ -72,7 +72,7 @@ class Importer:
                 good.append((index, _importable(item)))
             except PillionError as error:
                 rejections.append(ImportRejection(index, error))
-        made = self._writer.make_vectors((item for _, item in good), embedding_mode)
+        made = self._writer.make_vectors((item for _, item in good), embedding_mode, deadline)
         done = _Done(rejections=rejections)
         self._commit(partition, good, made, deadline, done)
         pending = self._pending.count(partition)

@@ -8,6 +8,7 @@ Invariants:
 
 from __future__ import annotations
 
+import logging
 import threading
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -18,6 +19,7 @@ from pillion_storage.api import HistoryGone
 from pillion_storage.keys import EMBEDDER_KEY, id_of, prefix_end, vector_key
 
 from pillion.domain.memory import FOREVER, EndReason
+from pillion.embedders.usable import have_direction
 from pillion.service.indexing import VectorIndex
 from pillion.service.memory_cache import MemoryCache
 
@@ -38,6 +40,8 @@ FEED_STEP: Final = 256
 # A partition without vectors still has columns; the table needs some dimension for them.
 NO_VECTORS_DIMENSION: Final = 1
 _OFF_TIMELINE: Final = (EndReason.CORRECTED, EndReason.WITHDRAWN)
+
+_log = logging.getLogger(__name__)
 
 
 class View(NamedTuple):
@@ -63,6 +67,7 @@ class Resident:
         empty = ranker.Table(NO_VECTORS_DIMENSION)
         self.view = View(empty, VectorIndex(NO_VECTORS_DIMENSION, empty, index_from), None)
         self.cache = MemoryCache()
+        self._warned = False
         self._load()
 
     @property
@@ -164,16 +169,22 @@ class Resident:
     def _vectors(
         self, ids: Sequence[UUID], dimension: int, revision: int
     ) -> tuple[NDArray[np.bool_], NDArray[np.float32]]:
-        """Return which ids have a vector, and the vectors (zeros where there is none)."""
-        has = np.zeros(len(ids), dtype=np.bool_)
+        """Return which ids have a vector, and the vectors (zeros where there is none).
+
+        A stored vector that cannot be compared counts as none: it must not fail every search.
+        """
         rows = np.zeros((len(ids), dimension), dtype=np.float32)
         wanted = [vector_key(one) for one in ids]
         found = self._store.read(self._partition, wanted, at=revision).entries
         for place, key in enumerate(wanted):
             entry = found.get(key)
             if entry is not None and len(entry.value) == 4 * dimension:
-                has[place] = True
                 rows[place] = np.frombuffer(entry.value, dtype="<f4")
+        has = have_direction(rows)
+        rows[~has] = 0.0
+        if np.count_nonzero(has) < len(found) and not self._warned:
+            self._warned = True
+            _log.error("a partition has stored vectors that cannot be used; they are left out")
         return has, rows
 
     def _columns(self, memories: Sequence[Memory]) -> dict[str, NDArray[Any]]:

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from pillion.domain.memory import Memory
     from pillion.domain.queries import SearchQuery
     from pillion.domain.scope import Partition
-    from pillion.ports import Clock, Deadline, Embedder
+    from pillion.embedders.cache import QueryCache
+    from pillion.ports import Clock, Deadline
     from pillion.service.partitions import KeySpaces
     from pillion.service.pending import PendingVectors
     from pillion.service.resident import Resident, View
@@ -63,7 +64,7 @@ class Searcher:
         keys: KeySpaces,
         residents: Residents,
         clock: Clock,
-        embedder: Embedder | None,
+        embedder: QueryCache | None,
         pending: PendingVectors,
         index_from: int,
     ) -> None:
@@ -80,7 +81,9 @@ class Searcher:
 
         Raises:
             PillionError: INVALID_FIELD and its like for a malformed query; DIMENSION_MISMATCH,
-                EMBEDDER_MISMATCH when its vector cannot be compared with the partition's.
+                EMBEDDER_MISMATCH when its vector cannot be compared with the partition's;
+                DEADLINE_EXCEEDED, OVERLOADED or PLUGIN_UNAVAILABLE when the embedder is slow,
+                busy or at fault.
         """
         check_search(query)
         wait_for_revision(self._store, partition, query.read.at_least_revision, deadline)
@@ -88,7 +91,7 @@ class Searcher:
         resident = self._residents.get(partition)
         for _ in range(TRIES_MAX):
             deadline.check()
-            answer = self._search_once(partition, keys, resident, query)
+            answer = self._search_once(partition, keys, resident, query, deadline)
             if answer is not None:
                 return answer
         raise PillionError(
@@ -98,14 +101,19 @@ class Searcher:
         )
 
     def _search_once(
-        self, partition: Partition, keys: KeySpace, resident: Resident, query: SearchQuery
+        self,
+        partition: Partition,
+        keys: KeySpace,
+        resident: Resident,
+        query: SearchQuery,
+        deadline: Deadline,
     ) -> SearchAnswer | None:
         """Return the answer, or None when a hit changed so that it no longer belongs in it."""
         revision = resident.refresh()
         view = resident.view
         now = self._clock.now_us()
         as_of = query.read.as_of if query.read.as_of is not None else now
-        vector = self._query_vector(view, query)
+        vector = self._query_vector(view, query, deadline)
         wanted = filter_of(keys, query.filter, as_of=as_of, now=now, score_min=query.score_min)
         profile = profile_of(query.ranking, _floor(view) if vector is not None else 0.0)
         try:
@@ -140,7 +148,9 @@ class Searcher:
             vectors_pending=self._pending.count(partition),
         )
 
-    def _query_vector(self, view: View, query: SearchQuery) -> NDArray[np.float32] | None:
+    def _query_vector(
+        self, view: View, query: SearchQuery, deadline: Deadline
+    ) -> NDArray[np.float32] | None:
         """Return the query's vector in the partition's space; None: none takes part."""
         if query.vector:
             given = np.frombuffer(query.vector, dtype="<f4").astype(np.float32, copy=False)
@@ -164,7 +174,9 @@ class Searcher:
                 "not run: start it with that embedder, or re-embed the partition",
                 metadata={"embedder": view.space.name},
             )
-        embedded: NDArray[np.float32] = self._embedder.embed_queries([query.text])[0]
+        embedded: NDArray[np.float32] = self._embedder.embed_queries(
+            [query.text], within_seconds=deadline.remaining_seconds()
+        )[0]
         return embedded
 
 

@@ -14,6 +14,7 @@ from pillion.domain.errors import PillionError, Reason
 from pillion.domain.limits import COMMIT_TRIES_MAX
 from pillion.domain.mutations import EmbeddingMode
 from pillion.domain.validation import check_partition, check_write
+from pillion.embedders.usable import usable_rows
 from pillion.service import answers
 from pillion.service.applier import Applier, text_to_embed
 from pillion.service.draft import Draft
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
     from pillion.domain.commands import WriteCommand
     from pillion.domain.mutations import Mutation, MutationResult
     from pillion.domain.scope import Partition
-    from pillion.ports import Clock, Deadline, Embedder, IdSource
+    from pillion.embedders.cache import QueryCache
+    from pillion.ports import Clock, Deadline, IdSource
     from pillion.service.partitions import KeySpaces
     from pillion.service.pending import PendingVectors
 
@@ -58,7 +60,7 @@ class Writer:
         keys: KeySpaces,
         clock: Clock,
         ids: IdSource,
-        embedder: Embedder | None,
+        embedder: QueryCache | None,
         pending: PendingVectors,
     ) -> None:
         self._store = store
@@ -83,7 +85,7 @@ class Writer:
             earlier = self._store.find_token(partition, token)
             if earlier is not None:
                 return self._replayed(partition, command, earlier)
-        made = self.make_vectors(command.mutations, command.embedding_mode)
+        made = self.make_vectors(command.mutations, command.embedding_mode, deadline)
         for _ in range(COMMIT_TRIES_MAX):
             deadline.check()
             draft, applier = self.open_draft(partition, made)
@@ -114,8 +116,16 @@ class Writer:
         )
         return draft, applier
 
-    def make_vectors(self, mutations: Iterable[Mutation], mode: EmbeddingMode) -> MadeVectors:
-        """Return the vectors that a write asked to have in line."""
+    def make_vectors(
+        self, mutations: Iterable[Mutation], mode: EmbeddingMode, deadline: Deadline
+    ) -> MadeVectors:
+        """Return the vectors that a write asked to have in line.
+
+        Raises:
+            PillionError: DEADLINE_EXCEEDED or OVERLOADED when the embedder does not keep up;
+                PLUGIN_UNAVAILABLE when it returns what is no vector.
+            EmbedderError: The embedder does not answer, or refuses a text.
+        """
         if mode is not EmbeddingMode.INLINE or self._embedder is None:
             return MadeVectors()
         texts = list(
@@ -123,13 +133,18 @@ class Writer:
         )
         if not texts:
             return MadeVectors({})
-        vectors = self._embedder.embed_passages(texts)
-        return MadeVectors(
-            {
-                text: np.ascontiguousarray(vector, dtype="<f4").tobytes()
-                for text, vector in zip(texts, vectors, strict=True)
-            }
-        )
+        identity = self._embedder.identity
+        made = self._embedder.embed_passages(texts, within_seconds=deadline.remaining_seconds())
+        by_text = {}
+        for text, row in zip(texts, usable_rows(made, len(texts), identity.dimension), strict=True):
+            if row is None:
+                raise PillionError(
+                    Reason.PLUGIN_UNAVAILABLE,
+                    f"the embedder {identity.name} made no usable vector of a text: queue the "
+                    "vectors, so that the write does not depend on them",
+                )
+            by_text[text] = np.ascontiguousarray(row, dtype="<f4").tobytes()
+        return MadeVectors(by_text)
 
     def _replayed(
         self, partition: Partition, command: WriteCommand, earlier: Committed
