@@ -5,6 +5,9 @@ Invariants:
 * Only this thread opens write transactions and changes ``heads``.
 * Every job taken from the queue gets an answer, whatever goes wrong: a result, or an error.
 * A job is answered only after the transaction that carries it is on disk.
+* An answer is held back at most while the next group is applied, and not at all if nothing waits.
+  The engine lets go of the GIL in every call, so callers that wake up while a group is applied
+  make each call many times dearer. While a group is flushed they get in nobody's way.
 * A job that fails takes nothing with it: the shared transaction aborts, and each job of the group
   runs again alone. Nothing had been answered, so nothing is answered twice.
 * The published ``heads`` are never changed in place, so readers need no lock.
@@ -47,6 +50,8 @@ _GROUP_BYTES_MAX = 8 << 20
 # Bounds the memory of the cache (about 300 bytes each); a miss costs one read.
 _HEADS_MAX = 65_536
 _READER_CHECK_SECONDS = 60.0
+# An answer waits no longer than this, and the job at hand, for the next group to be applied.
+_ANSWER_DELAY_SECONDS = 0.005
 # After these the engine's state can't be trusted: only reopening (or a restore) helps.
 _FATAL = (
     lmdb.PanicError,
@@ -135,6 +140,8 @@ class Writer:
         self._queued_bytes = 0
         self._closing = False
         self._idle = False  # the thread waits for work
+        self._settled: deque[tuple[Job, Any]] = deque()  # on disk, not answered yet
+        self._answer_by = 0.0
         self._waiting = threading.Condition(threading.Lock())
         self._readers_checked = time.monotonic()
         self._thread = threading.Thread(target=self._run, name="pillion-store-writer", daemon=True)
@@ -197,6 +204,7 @@ class Writer:
         for job in group:
             if not job.future.done():
                 job.future.set_exception(StoreFailed(self._failure))
+        self._hand_out()
 
     def _check_readers(self) -> None:
         now = time.monotonic()
@@ -212,6 +220,8 @@ class Writer:
         """Take what is waiting, within the bounds of a group; None when closed and done."""
         group: list[Job] = []
         size = 0
+        if not self._jobs:  # only this thread takes jobs, so no lock is needed to ask
+            self._hand_out()
         with self._waiting:
             if not self._jobs:
                 if self._closing:
@@ -230,7 +240,7 @@ class Writer:
         return [job for job in group if job.future.set_running_or_notify_cancel()]
 
     def _answer(self, group: list[Job]) -> None:
-        """Commit a group and answer it; if that can't be done together, job by job."""
+        """Commit a group and settle its answers; if that can't be done together, job by job."""
         if not group:
             return
         try:
@@ -244,7 +254,14 @@ class Writer:
             for job in group:
                 job.future.set_exception(problem)
             return
-        for job, outcome in zip(group, outcomes, strict=True):
+        self._settled.extend(zip(group, outcomes, strict=True))
+        self._answer_by = time.monotonic() + _ANSWER_DELAY_SECONDS
+
+    def _hand_out(self) -> None:
+        """Answer the jobs that are on disk."""
+        settled = self._settled
+        while settled:
+            job, outcome = settled.popleft()
             if isinstance(outcome, StoreError):
                 job.future.set_exception(outcome)
             else:
@@ -278,10 +295,18 @@ class Writer:
 
     def _transact(self, group: list[Job]) -> list[Any]:
         environment = self._environment
-        with environment.begin_write() as txn:
-            unit = Unit(txn, environment.databases, self.heads, self._settings)
-            outcomes = [job.apply(unit) for job in group]
-            unit.finish()
+        try:
+            with environment.begin_write() as txn:
+                unit = Unit(txn, environment.databases, self.heads, self._settings)
+                outcomes = []
+                for job in group:
+                    if self._settled and time.monotonic() > self._answer_by:
+                        self._hand_out()
+                    outcomes.append(job.apply(unit))
+                unit.finish()
+                self._hand_out()  # those who wake up use the time of the flush
+        finally:
+            self._hand_out()  # also when there was nothing to flush
         # From here on it is on disk: leaving the block without an error committed and flushed.
         if len(self.heads) + len(unit.heads) > _HEADS_MAX:
             self.heads = dict(unit.heads)
