@@ -217,6 +217,14 @@ def test_ties_break_by_id(service):
     assert service.found(top_k=7) == sorted(ids)[:7]
 
 
+def test_a_right_angle_is_a_cosine_and_no_vector_is_none(service):
+    across = service.one(add("across", vector=floats(0, 1))).id
+    without = service.one(add("without")).id
+    cosines = {hit.memory.id: hit.cosine for hit in service.search(vector=floats(1, 0)).hits}
+    assert cosines == {across: 0.0, without: None}
+    assert {hit.cosine for hit in service.search().hits} == {None}
+
+
 def test_vectors_are_returned_on_request(service):
     service.write(add("x", vector=floats(3, 4)))
     (hit,) = service.search(include_vectors=True).hits

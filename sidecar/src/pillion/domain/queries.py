@@ -170,7 +170,10 @@ class Hit(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchAnswer:
-    """The best memories, best first."""
+    """The best memories, best first.
+
+    ``vectors_pending`` is of the whole partition, whatever the filter.
+    """
 
     hits: tuple[Hit, ...]
     revision: int

@@ -62,9 +62,9 @@ class History:
             raise PillionError.of_field("target", "name a fact or a memory")
         size = page_size_of(page_size, HISTORY_PAGE_DEFAULT)
         wait_for_revision(self._store, partition, read.at_least_revision, deadline)
-        keys = self._keys.of(partition)
         digest = digest_of(fact, memory_id)
         revision = self._store.head(partition).revision
+        keys = self._keys.at(partition, revision)
         skip = 0
         if page_token:
             token = PageToken.decode(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pillion_storage.keys import KeySpace
 
@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from pillion_storage.api import Store
 
     from pillion.domain.scope import Partition
+
+# The secret of partitions that hold nothing: whatever is looked up under it is not there.
+_NOTHING_TO_HIDE: Final = bytes(32)
 
 
 class KeySpaces:
@@ -24,10 +27,10 @@ class KeySpaces:
         self._spaces: dict[Partition, KeySpace] = {}
 
     def of(self, partition: Partition) -> KeySpace:
-        """Return a partition's key space.
+        """Return a partition's key space, to write to it.
 
         The first use of a partition writes its secret; a partition that was only ever asked for
-        thus exists, empty.
+        thus exists, empty. Reads use ``at``.
         """
         found = self._spaces.get(partition)
         if found is not None:
@@ -36,3 +39,14 @@ class KeySpaces:
         space = KeySpace(self._store.partition_secret(partition))
         with self._lock:
             return self._spaces.setdefault(partition, space)
+
+    def at(self, partition: Partition, revision: int) -> KeySpace:
+        """Return a partition's key space, to read it at a revision of its past or its head.
+
+        Nothing is written, and of a partition at revision 0 nothing is kept either: its key space
+        is then a made-up one, good for finding nothing.
+        """
+        if revision > 0 or partition in self._spaces:
+            return self.of(partition)
+        check_partition(partition)
+        return KeySpace(_NOTHING_TO_HIDE)

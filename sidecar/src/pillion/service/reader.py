@@ -93,8 +93,8 @@ class Reader:
             if target.fact is not None:
                 check_fact_key("target.fact", target.fact)
         wait_for_revision(self._store, partition, read.at_least_revision, deadline)
-        keys = self._keys.of(partition)
         draft = Draft(self._store, partition)
+        keys = self._keys.at(partition, draft.revision)
         ids = [self._memory_id(draft, keys, target, as_of) for target in targets]
         reader = RecordReader(self._store, partition, keys)
         memories, _ = reader.memories([one for one in ids if one is not None], draft.revision)
@@ -150,10 +150,10 @@ class Reader:
         check_filter(filter_)
         size = page_size_of(page_size, PAGE_SIZE_DEFAULT)
         wait_for_revision(self._store, partition, read.at_least_revision, deadline)
-        keys = self._keys.of(partition)
+        head = self._store.head(partition).revision
+        keys = self._keys.at(partition, head)
         digest = digest_of(filter_, read.as_of, episodes)
         prefix = _prefix(keys, filter_, episodes=episodes)
-        head = self._store.head(partition).revision
         if page_token:
             token = PageToken.decode(
                 page_token, digest, head, prefix=prefix, place_bytes=_PLACE_BYTES

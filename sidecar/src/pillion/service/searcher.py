@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Final, TypedDict, Unpack
 from uuid import UUID
 
@@ -20,7 +21,7 @@ from pillion.service.reading import RecordReader, wait_for_revision
 from pillion.service.vectors import CLIENT_SPACE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     import pillion_ranker as ranker
     from numpy.typing import NDArray
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
     from pillion.service.pending import PendingVectors
     from pillion.service.resident import Resident, View
     from pillion.service.residents import Residents
+
+    # What the ranker says of a hit: id, score, relevance, recency, importance, cosine.
+    _Row = tuple[bytes, float, float, float, float, float]
 
 # What the index is asked for: enough that re-scoring by recency and importance has a choice.
 INDEX_WANTED: Final = 256
@@ -87,7 +91,10 @@ class Searcher:
         """
         check_search(query)
         wait_for_revision(self._store, partition, query.read.at_least_revision, deadline)
-        keys = self._keys.of(partition)
+        head = self._store.head(partition).revision
+        keys = self._keys.at(partition, head)
+        if head == 0:  # there is nothing to find, and nothing to keep in memory for it
+            return self._nothing(keys, query)
         resident = self._residents.get(partition)
         for _ in range(TRIES_MAX):
             deadline.check()
@@ -98,6 +105,21 @@ class Searcher:
             Reason.OVERLOADED,
             "the memories found are being changed by others all the time: try again",
             retry_after_ms=20,
+        )
+
+    def _nothing(self, keys: KeySpace, query: SearchQuery) -> SearchAnswer:
+        """Return the answer of a partition that holds nothing; what is refused is so here too."""
+        if query.vector:
+            _refuse_directionless(_given(query))
+        now = self._clock.now_us()
+        filter_of(keys, query.filter, as_of=now, now=now, score_min=query.score_min)
+        return SearchAnswer(
+            hits=(),
+            revision=0,
+            exactness=Exactness.EXACT,
+            path=SearchPath.NO_VECTOR,
+            admitted=0,
+            vectors_pending=0,
         )
 
     def _search_once(
@@ -140,7 +162,7 @@ class Searcher:
         if query.include_vectors:
             vectors = reader.vectors([one.id for one in memories], None)
         return SearchAnswer(
-            hits=_hits(memories, rows, vectors, scored=vector is not None),
+            hits=_hits(memories, rows, vectors, _compared(view, rows, vector)),
             revision=revision,
             exactness=exactness,
             path=path,
@@ -153,7 +175,7 @@ class Searcher:
     ) -> NDArray[np.float32] | None:
         """Return the query's vector in the partition's space; None: none takes part."""
         if query.vector:
-            given = np.frombuffer(query.vector, dtype="<f4").astype(np.float32, copy=False)
+            given = _given(query)
             if view.space is None:  # no memory has a vector yet, and nobody else will look
                 _refuse_directionless(given)
                 return None
@@ -203,12 +225,11 @@ def _memories(
 
 def _hits(
     memories: Sequence[Memory],
-    rows: Sequence[tuple[bytes, float, float, float, float, float]],
+    rows: Sequence[_Row],
     vectors: Mapping[UUID, bytes],
-    *,
-    scored: bool,
+    compared: Collection[bytes],
 ) -> tuple[Hit, ...]:
-    """Return what was ranked, with its memories; ``scored``: a query vector took part."""
+    """Return what was ranked, with its memories; ``compared``: the ids that have a cosine."""
     return tuple(
         Hit(
             memory,
@@ -216,14 +237,39 @@ def _hits(
             relevance,
             recency,
             importance,
-            # Of a memory without a vector the ranker says 0, which no real cosine ever is.
-            cosine if scored and cosine else None,
+            cosine if memory.id.bytes in compared else None,
             vectors[memory.id] if vectors and memory.id in vectors else b"",
         )
         for memory, (_, score, relevance, recency, importance, cosine) in zip(
             memories, rows, strict=True
         )
     )
+
+
+def _compared(
+    view: View, rows: Sequence[_Row], query: NDArray[np.float32] | None
+) -> Collection[bytes]:
+    """Return the ids whose vectors were compared with the query's.
+
+    Of a memory without a vector the ranker says 0, and of one at a right angle too: the table
+    knows which it was.
+    """
+    if query is None:
+        return ()
+    compared = {row[0] for row in rows if row[5] != 0.0}
+    unclear = [row[0] for row in rows if row[5] == 0.0]
+    if unclear:
+        ids = np.frombuffer(b"".join(unclear), dtype=np.uint8).reshape(len(unclear), 16)
+        for one, slot in zip(unclear, view.table.slots(ids), strict=True):
+            # A memory that left the table meanwhile has no slot, which raises too.
+            with contextlib.suppress(ValueError):
+                view.table.vectors_of(np.array([slot], dtype=np.uint32))
+                compared.add(one)
+    return compared
+
+
+def _given(query: SearchQuery) -> NDArray[np.float32]:
+    return np.frombuffer(query.vector, dtype="<f4").astype(np.float32, copy=False)
 
 
 def _floor(view: View) -> float:

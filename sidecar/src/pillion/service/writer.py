@@ -88,7 +88,7 @@ class Writer:
         made = self.make_vectors(command.mutations, command.embedding_mode, deadline)
         for _ in range(COMMIT_TRIES_MAX):
             deadline.check()
-            draft, applier = self.open_draft(partition, made)
+            draft, applier = self.open_draft(partition, made, commits=not command.validate_only)
             results = _apply_all(applier, command)
             if command.validate_only:
                 return self._answer(partition, draft.revision, results, self._clock.now_us())
@@ -103,12 +103,18 @@ class Writer:
                 return self._answer(partition, outcome.revision, results, outcome.recorded_at)
         raise changed_too_often()
 
-    def open_draft(self, partition: Partition, made: MadeVectors) -> tuple[Draft, Applier]:
-        """Return a fresh draft of the partition's newest state, and what applies to it."""
+    def open_draft(
+        self, partition: Partition, made: MadeVectors, *, commits: bool = True
+    ) -> tuple[Draft, Applier]:
+        """Return a fresh draft of the partition's newest state, and what applies to it.
+
+        A draft that is never committed (``commits`` is False) leaves no trace of the partition.
+        """
         draft = Draft(self._store, partition)
+        keys = self._keys.of(partition) if commits else self._keys.at(partition, draft.revision)
         applier = Applier(
             draft,
-            self._keys.of(partition),
+            keys,
             now=self._clock.now_us(),
             new_id=self._ids.new_id,
             server_space=self._embedder.identity if self._embedder is not None else None,
