@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from pillion.domain.errors import Reason
-from pillion.domain.limits import RECURRENCE_EPISODES_MAX
+from pillion.domain.limits import MUTATIONS_MAX, RECURRENCE_EPISODES_MAX
 from pillion.domain.memory import (
     FOREVER,
     EndReason,
@@ -17,6 +17,7 @@ from pillion.domain.memory import (
 from pillion.domain.mutations import ConflictPolicy, Guard, Outcome
 from pillion.domain.queries import Filter
 from pillion.domain.values import Value, ValueKind
+from pillion.service.draft import SCAN_STEP
 from pillion_testing.fakes import START, uuid7
 from pillion_testing.service import (
     ACME,
@@ -371,3 +372,57 @@ def test_the_vector_of_evidence_must_fit_too(service):
     service.put("a", valid_from=START - 9, vector=floats(1, 0))
     with service.refuses(Reason.DIMENSION_MISMATCH, "mutations[0].put_fact.fact.vector"):
         service.put("a", valid_from=START - 5, vector=floats(1))
+
+
+class Counting:
+    """Counts what is asked of a store: calls, and the rows of its scans."""
+
+    def __init__(self, store):
+        self.calls = self.rows = 0
+        self._scan, self._read = store.scan, store.read
+        store.scan, store.read = self.scan, self.read
+
+    def scan(self, *args, **more):
+        page = self._scan(*args, **more)
+        self.calls += 1
+        self.rows += len(page.rows)
+        return page
+
+    def read(self, *args, **more):
+        self.calls += 1
+        return self._read(*args, **more)
+
+
+def state_often(service, count=500):
+    """State "a" every other microsecond from START - 1000 on."""
+    for start in range(0, count, MUTATIONS_MAX):
+        numbers = range(start, min(count, start + MUTATIONS_MAX))
+        service.write(*(put_fact("a", valid_from=START - 1000 + 2 * n) for n in numbers))
+
+
+@pytest.mark.parametrize("ends", [False, True])
+@pytest.mark.parametrize("place", [2, 250, 499, 501])
+@pytest.mark.parametrize("value", ["a", "b"])
+def test_a_fact_stated_very_often_costs_as_little_as_any_other(service, ends, place, value):
+    """Neither before the instant nor after it is the evidence gone through."""
+    end = START + 5 if ends else None
+    row = service.put("a", valid_from=START - 1001, valid_to=end)
+    if ends:
+        service.put("c", valid_from=end)
+    state_often(service)
+    assert service.get(row.id).recurrence.count == 500
+    counting = Counting(service.store)
+    service.put(value, valid_from=START - 1001 + 2 * place)
+    # A handful for the memories themselves, whatever the number of statements.
+    assert counting.calls <= 12
+    assert counting.rows <= 3 * SCAN_STEP
+
+
+def test_evidence_asleep_in_a_gap_is_passed_over_in_large_steps(service):
+    service.put("a", valid_from=START - 1001)
+    state_often(service)
+    service.write(retract(key=key_of(), valid_to=START - 1000))
+    counting = Counting(service.store)
+    result = service.put("b", valid_from=START - 501, valid_to=START - 400)
+    assert (result.outcome, result.valid_to) == (Outcome.CREATED, START - 400)
+    assert counting.calls < 12

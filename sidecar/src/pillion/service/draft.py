@@ -101,17 +101,17 @@ class Draft:
                 del self._changed[key]
 
     def scan(
-        self, start: bytes, end: bytes, *, reverse: bool = False
+        self, start: bytes, end: bytes, *, reverse: bool = False, step: int = SCAN_STEP
     ) -> Iterator[tuple[bytes, bytes]]:
         """Yield the records of [start, end) in key order, or in reverse, as this draft leaves them.
 
         Ranges are not part of what the commit depends on: the caller reads a head record that
-        every writer of the range also writes.
+        every writer of the range also writes. The store is asked for ``step`` records at a time.
         """
         own = sorted(
             (item for item in self._changed.items() if start <= item[0] < end), reverse=reverse
         )
-        stored = self._stored(start, end, reverse=reverse)
+        stored = self._stored(start, end, reverse=reverse, step=step)
         pending = next(stored, None)
         for key, value in own:
             while pending is not None and (pending[0] > key if reverse else pending[0] < key):
@@ -125,10 +125,12 @@ class Draft:
             yield pending
             pending = next(stored, None)
 
-    def _stored(self, start: bytes, end: bytes, *, reverse: bool) -> Iterator[tuple[bytes, bytes]]:
+    def _stored(
+        self, start: bytes, end: bytes, *, reverse: bool, step: int
+    ) -> Iterator[tuple[bytes, bytes]]:
         while True:
             page = self._store.scan(
-                self._partition, start, end, limit=SCAN_STEP, reverse=reverse, at=self.revision
+                self._partition, start, end, limit=step, reverse=reverse, at=self.revision
             )
             for row in page.rows:
                 yield row.key, row.value

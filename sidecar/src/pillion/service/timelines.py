@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pillion_storage import codec
-from pillion_storage.keys import after, instant_of, prefix_end
+from pillion_storage.keys import after, instant_of, memory_key, prefix_end
 
 from pillion.domain.errors import PillionError, Reason
 from pillion.domain.limits import RECURRENCE_EPISODES_MAX
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from pillion.service.draft import Draft
     from pillion.service.records import Records
 
+# Entries read at a time where nothing but evidence lies between here and a row.
+ASLEEP_STEP: Final = 256
+
 
 class Timelines:
     """The timelines of one partition as one draft sees and changes them."""
@@ -39,18 +42,14 @@ class Timelines:
     # --- reading ---------------------------------------------------------------------------
 
     def surroundings(self, key: FactKey, instant: int) -> Surroundings:
-        """Return what lies around an instant."""
+        """Return what lies around an instant.
+
+        A fact that is stated again and again has much evidence, so none of these reads goes
+        through it: the row's own end says where the next row may begin.
+        """
         prefix = self._keys.entries(key)
-        start = self._keys.entry(key, instant)
-        at: Entry | None = None
-        holding: Entry | None = None
-        for stored_key, data in self._draft.scan(prefix, after(start), reverse=True):
-            entry = codec.decode_entry(instant_of(stored_key[-8:]), data)
-            if entry.valid_from == instant:
-                at = entry
-            if entry.is_row:
-                holding = entry if instant < entry.valid_to else None
-                break
+        beyond = after(self._keys.entry(key, instant))
+        holding, at = _looking_back(self._draft, self._keys, key, instant)
         if (
             at is not None
             and not at.is_row
@@ -58,23 +57,31 @@ class Timelines:
         ):
             at = None  # evidence asleep: nothing of its value holds there
         next_evidence: Entry | None = None
-        next_row: Entry | None = None
-        for stored_key, data in self._draft.scan(after(start), prefix_end(prefix)):
-            entry = codec.decode_entry(instant_of(stored_key[-8:]), data)
-            if entry.is_row:
-                next_row = entry
-                break
-            awake = (
-                holding is not None
-                and entry.valid_from < holding.valid_to
-                and entry.fingerprint == holding.fingerprint
-            )
-            if awake and next_evidence is None:
-                next_evidence = entry
+        if holding is None:
+            next_row = self._first_row(beyond, prefix_end(prefix))
+        else:
+            end = prefix_end(prefix)
+            next_row = None
+            if holding.valid_to != FOREVER:
+                end = self._keys.entry(key, holding.valid_to)
+                next_row = self._first_row(end, prefix_end(prefix))
+            for stored_key, data in self._draft.scan(beyond, end):
+                entry = codec.decode_entry(instant_of(stored_key[-8:]), data)
+                if entry.fingerprint == holding.fingerprint:
+                    next_evidence = entry
+                    break
         hidden = holding is not None and not self._records.memory(holding.memory_id).recallable_at(
             self._now
         )
         return Surroundings(holding, at, next_evidence, next_row, hidden)
+
+    def _first_row(self, start: bytes, end: bytes) -> Entry | None:
+        """Return the first row of a range, past the evidence asleep in a gap."""
+        for stored_key, data in self._draft.scan(start, end, step=ASLEEP_STEP):
+            entry = codec.decode_entry(instant_of(stored_key[-8:]), data)
+            if entry.is_row:
+                return entry
+        return None
 
     def holding(self, key: FactKey, instant: int) -> Entry | None:
         """Return the row that holds at an instant, if any."""
@@ -301,12 +308,46 @@ class Timelines:
 
 def find_holding(draft: Draft, keys: KeySpace, key: FactKey, instant: int) -> Entry | None:
     """Return the row of a fact that holds at an instant, if any."""
-    stop = after(keys.entry(key, instant))
-    for stored_key, data in draft.scan(keys.entries(key), stop, reverse=True):
-        entry = codec.decode_entry(instant_of(stored_key[-8:]), data)
-        if entry.is_row:
-            return entry if instant < entry.valid_to else None
-    return None
+    return _looking_back(draft, keys, key, instant)[0]
+
+
+def _looking_back(
+    draft: Draft, keys: KeySpace, key: FactKey, instant: int
+) -> tuple[Entry | None, Entry | None]:
+    """Return the row that holds at an instant, and the entry that begins there, awake or not."""
+    start, beyond = keys.entries(key), after(keys.entry(key, instant))
+    last = next(iter(draft.scan(start, beyond, reverse=True, step=1)), None)
+    if last is None:
+        return None, None
+    entry = codec.decode_entry(instant_of(last[0][-8:]), last[1])
+    at = entry if entry.valid_from == instant else None
+    row: Entry | None = entry
+    if not entry.is_row:
+        row = _supported(draft, keys, key, entry, instant)
+        if row is not None:
+            return row, at
+        # The row that this evidence first supported is another one by now: look for it.
+        row = None
+        for stored_key, data in draft.scan(start, last[0], reverse=True, step=ASLEEP_STEP):
+            earlier = codec.decode_entry(instant_of(stored_key[-8:]), data)
+            if earlier.is_row:
+                row = earlier
+                break
+    return row if row is not None and instant < row.valid_to else None, at
+
+
+def _supported(
+    draft: Draft, keys: KeySpace, key: FactKey, evidence: Entry, instant: int
+) -> Entry | None:
+    """Return the row that evidence first supported, if that still holds at an instant."""
+    data = draft.get(memory_key(evidence.memory_id))
+    if data is None:
+        return None
+    row = codec.decode_memory(evidence.memory_id, data, 0)
+    if not row.valid_at(instant):
+        return None
+    begun = draft.get(keys.entry(key, row.valid_from))
+    return codec.decode_entry(row.valid_from, begun) if begun is not None else None
 
 
 def _placed(
