@@ -375,6 +375,32 @@ def test_a_load_that_fails_is_tried_again(service, monkeypatch):
     assert len(service.search().hits) == 1
 
 
+def test_who_waited_for_a_load_that_failed_tries_for_himself(service, monkeypatch):
+    """And raises an exception of his own, if it fails again."""
+    service.write(add("x"))
+    entered, release, errors = threading.Event(), threading.Event(), []
+
+    def failing(_):
+        entered.set()
+        assert release.wait(60)
+        raise OSError
+
+    def first():
+        with pytest.raises(OSError) as caught:  # noqa: PT011 - the fake's, without words
+            service.search()
+        errors.append(caught.value)
+
+    monkeypatch.setattr(resident.Resident, "_load", failing)
+    threads = [threading.Thread(target=first) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    assert entered.wait(60)
+    release.set()
+    for thread in threads:
+        thread.join(60)
+    assert len({id(one) for one in errors}) == 4
+
+
 def test_a_search_survives_what_changes_under_it(service, monkeypatch):
     """A hit is forgotten between its ranking and its reading: it is ranked again without."""
     keep, go = (service.one(add(text)).id for text in ("keep", "go"))

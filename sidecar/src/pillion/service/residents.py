@@ -26,30 +26,37 @@ class Residents:
         self._loaded: dict[Partition, Future[Resident]] = {}
 
     def get(self, partition: Partition) -> Resident:
-        """Return a partition, loading it if need be. The first caller loads, the others wait."""
-        with self._lock:
-            future = self._loaded.get(partition)
-            mine = future is None
-            if future is None:
-                future = self._loaded[partition] = Future()
-        if not mine:
-            return future.result()
+        """Return a partition, loading it if need be. The first caller loads, the others wait.
+
+        When the load fails, each of those who waited tries for itself: the failure may be over,
+        and an exception is raised by one thread only.
+        """
+        while True:
+            with self._lock:
+                future = self._loaded.get(partition)
+                if future is None:
+                    mine = self._loaded[partition] = Future()
+                    break
+            if future.exception() is None:
+                return future.result()
         try:
             resident = Resident(
                 self._store, partition, self._keys.of(partition), index_from=self._index_from
             )
         except BaseException as error:
             with self._lock:
-                del self._loaded[partition]
-            future.set_exception(error)
+                self._loaded.pop(partition, None)  # absent: closed meanwhile
+            mine.set_exception(error)
             raise
-        future.set_result(resident)
+        mine.set_result(resident)
         return resident
 
     def peek(self, partition: Partition) -> Resident | None:
         """Return a partition if it is in memory."""
         future = self._loaded.get(partition)
-        return future.result() if future is not None and future.done() else None
+        if future is None or not future.done() or future.exception() is not None:
+            return None
+        return future.result()
 
     def close(self) -> None:
         """Stop the work of every partition in memory."""
