@@ -263,3 +263,46 @@ def test_the_asyncio_client_does_the_same(target, tenant):
             return (await client.get_fact("user:mira", "city")).value
 
     assert asyncio.run(main()) == "Bern"
+
+
+def test_a_demo_without_a_server_says_that_nothing_was_kept(tmp_path):
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("PILLION_")}
+    done = subprocess.run(
+        [sys.executable, "-m", "pillion.cli", "demo"],
+        capture_output=True,
+        text=True,
+        env=environment,
+        cwd=tmp_path,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.splitlines()[-1] == "(played on a private server; nothing was kept)"
+
+
+def test_a_forgotten_memory_says_so(pillion):
+    (written,) = documents(pillion("write", "memory", "user:mira", "likes tea", "--json"))
+    identity = written["results"][0]["id"]
+    assert pillion("forget", identity).returncode == 0
+    assert "(forgotten/expired)" in pillion("get", identity).stdout
+    changes = [line.split("\t")[1] for line in pillion("history", identity).stdout.splitlines()]
+    assert changes[0] == "stated"
+    assert changes[1].startswith("forgotten 2")
+
+
+def test_the_history_of_a_fact_tells_its_versions_apart(pillion):
+    for value, since in (("Bern", "2026-01-01"), ("Bern", "2026-01-01"), ("Chur", "2026-05-01")):
+        written = pillion(
+            *("write", "fact", "user:mira", "city", value),
+            *("--valid-from", f"{since}T00:00:00Z"),
+        )
+        assert written.returncode == 0, written.stderr
+    assert pillion("forget", "--subject", "user:mira", "--mode", "retract", "--yes").returncode == 0
+    shown = pillion("history", "user:mira", "city").stdout
+    changes = {tuple(line.split("\t")[:2]) for line in shown.splitlines()}
+    assert {
+        ("city = Bern", "stated"),
+        ("city = Bern", "stated again"),
+        ("city = Bern", "superseded"),
+        ("city = Chur", "stated"),
+        ("city = Chur", "retracted"),
+    } <= changes

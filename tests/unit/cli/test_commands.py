@@ -142,6 +142,14 @@ def test_get_looks_for_an_episode_when_there_is_no_memory(at, server):
     assert "It is now" in at("get", "e2").out
 
 
+def test_an_unknown_id_is_neither_memory_nor_episode(at, server):
+    server.script("Get", failure("NOT_FOUND", StatusCode.NOT_FOUND, "there is no episode"))
+    people, programs = at("get", FACT.id), at("get", FACT.id, "--json")
+    assert people.code == programs.code == ExitCode.REFUSED
+    assert f"there is no memory or episode {FACT.id}" in people.err
+    assert programs.document["error"]["reason"] == "NOT_FOUND"
+
+
 def test_search_shows_scores_and_the_first_words(at, server):
     hit = search_pb2.SearchHit(memory=FACT, score=0.75, parts={"relevance": 0.5, "recency": 1})
     server.script(
@@ -243,17 +251,32 @@ def test_forget_refuses_an_unclear_selector(at, server, given):
 def test_info_and_stats(at, server):
     server.script(
         "GetServerInfo",
-        pb.GetServerInfoResponse(server_version="0.1.0", capabilities=[1], store="lmdb"),
+        pb.GetServerInfoResponse(
+            server_version="0.1.0",
+            capabilities=[1],
+            store="lmdb",
+            limits={"default_deadline": {"seconds": 30}, "message_bytes_max": 4096},
+        ),
     )
     server.script("Check", health_pb2.HealthCheckResponse(status=1))
-    part = admin.PartitionStats(partition={"tenant": "acme"}, memories=12, record_bytes=2048)
+    part = admin.PartitionStats(
+        partition={"tenant": "acme"}, memories=12, record_bytes=2048, index_lag=3, vectors_failed=2
+    )
     server.script(
-        "GetStats", admin.GetStatsResponse(store={"kind": "lmdb", "commits": 7}, partitions=[part])
+        "GetStats",
+        admin.GetStatsResponse(
+            store={"kind": "lmdb", "commits": 7},
+            partitions=[part],
+            uptime={"seconds": 61, "nanos": 500_600_700},
+        ),
     )
     info, stats = at("info"), at("stats", "--all")
     assert "0.1.0" in info.out
     assert re.search(r"healthy\s+yes", info.out)
-    assert re.search(r"acme .* 12 ", stats.out)
+    assert "default deadline\t30 s" in info.out
+    assert "message max\t4,096 bytes" in info.out
+    assert re.search(r"acme: .* 12 memories, .* 2 failed, index lag 3$", stats.out, re.MULTILINE)
+    assert "up for\t0:01:02\n" in stats.out
     assert at("info", "--json").document["healthy"] is True
     assert at("stats", "--json").document["store"]["commits"] == 7
 
@@ -304,12 +327,23 @@ def test_the_token_comes_from_a_file(at, server, folder):
     missing = at("--token-file", folder / "none", "search", "x")
     assert missing.code == ExitCode.USAGE
     assert "cannot be read" in missing.err
+    (folder / "list").write_text("[[tokens]]\nsha256 = 1\n")
+    assert "not the server's list" in at("--token-file", folder / "list", "search", "x").err
+
+
+def test_a_missing_token_says_how_to_give_one(at, server):
+    server.script("Search", failure("UNAUTHENTICATED", StatusCode.UNAUTHENTICATED, "send one"))
+    outcome = at("search", "x")
+    assert outcome.code == ExitCode.REFUSED
+    assert "this server needs a token: --token-file FILE (the token itself, not" in outcome.err
 
 
 def test_without_a_server_the_exit_code_is_3_and_the_advice_clear(pillion):
     people = pillion("search", "x")
     assert people.code == ExitCode.NO_SERVER
     assert "pillion serve" in people.err
+    assert "PILLION_TARGET=unix:///path/to/pillion.sock" in people.err
+    assert "--target unix:///path/to/pillion.sock" in people.err
     assert people.out == ""
     programs = pillion("search", "x", "--json")
     assert programs.code == ExitCode.NO_SERVER
@@ -352,7 +386,13 @@ def test_field_violations_are_shown(at, server):
 @pytest.mark.parametrize(
     ("line", "why"),
     [
-        (["search", "x", "--as-of", "2026-06-02T00:00"], "no offset"),
+        (["search", "x", "--as-of", "2026-06-02T00:00"], "example 2026-06-02T00:00:00Z"),
+        (
+            ["search", "x", "--as-of", "2026-06-01"],
+            "no offset: write for example 2026-06-01T00:00:00Z",
+        ),
+        (["get", "user:mira"], "a subject needs an ATTRIBUTE; `pillion list --subject user:mira`"),
+        (["history", "user:mira"], "a subject needs an ATTRIBUTE"),
         (["search", "x", "--as-of", "tuesday"], "ISO 8601"),
         (["write", "fact", "mira", "age", "30"], "type:id"),
         (["write", "fact", "user:mira", "age", "x", "--type", "int"], "not of type int"),

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import tracemalloc
 import uuid
 from datetime import UTC, datetime
@@ -13,7 +14,8 @@ from hypothesis import strategies as st
 from pillion.cli.documents import value_document, value_of
 from pillion.cli.exits import ExitCode
 from pillion.cli.import_lines import LINE_BYTES_MAX, LineError, parse_line, read_lines
-from pillion_client import Partition, Subject
+from pillion.cli.importing import Import
+from pillion_client import Client, Partition, Subject
 from pillion_client.testing import failure
 from pillion_proto.memory.v1 import memory_service_pb2 as pb
 
@@ -68,7 +70,10 @@ def test_the_three_types_of_lines():
         (line(MEMORY, text=""), "text", "at least 1 character"),
         (line(MEMORY, text=5), "text", "valid string"),
         (line(MEMORY, txet="x"), "txet", "no such field"),
-        (line(MEMORY, source={"kind": "rumour"}), "source.kind", "user_statement"),
+        (line(MEMORY, source={"kind": "rumour"}), "source.kind", "should be 'user_statement', "),
+        (line(MEMORY, source=...), "source", 'write "source": {"kind": "user_statement"}'),
+        (line(MEMORY, source="user"), "source", 'write "source": {"kind": "user_statement"}'),
+        (line(MEMORY, subject=...), "subject", 'write "subject": "user:mira"'),
         (line(MEMORY, source={"kind": "document", "page": 3}), "source.page", "no such field"),
         (line(MEMORY, subject="mira"), "subject", "type:id"),
         (line(MEMORY, subject={"type": "user"}), "subject", "type:id"),
@@ -211,7 +216,7 @@ class Store:
     def __call__(self, requests, _context):
         self.start = next(requests).start
         for request in requests:
-            ack = pb.ImportAck(sequence=request.batch.sequence, revision=7)
+            ack = pb.ImportAck(sequence=request.batch.sequence)
             for index, item in enumerate(request.batch.items):
                 memory = item.add_memory.memory
                 identity = memory.id or item.capture_episode.episode.id or item.put_fact.fact.id
@@ -224,6 +229,7 @@ class Store:
                 else:
                     self.ids.add(identity)
                     ack.written += 1
+                    ack.revision = 7
             yield pb.ImportResponse(ack=ack)
 
 
@@ -248,8 +254,9 @@ def test_good_lines_go_in_and_bad_ones_are_reported(at, store, folder):
     outcome = at("import", file, "--rejects", folder / "rejects.jsonl")
     assert outcome.code == ExitCode.PARTLY
     assert "3 new, 0 already there, 3 rejected" in outcome.out
-    for part in ("not JSON", "not that", "missing"):
+    for part in ("line 3: not JSON", "line 5: text: not that", "line 7: value: missing"):
         assert part in outcome.err
+    assert "LINE_INVALID" not in outcome.err
     rejects = [json.loads(text) for text in (folder / "rejects.jsonl").read_text().splitlines()]
     assert {(one["line"], one["reason"], one["field"]) for one in rejects} == {
         (3, "LINE_INVALID", None),
@@ -265,7 +272,37 @@ def test_running_twice_writes_nothing_twice(at, store, folder):
     assert (first["written"], first["existing"]) == (3, 0)
     assert (second["written"], second["existing"]) == (0, 3)
     assert first["complete"]
-    assert first["revision"] == 7
+    assert (first["revision"], second["revision"]) == (7, None)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        lines(MEMORY, b"{", b"", EPISODE, b"{", b"", b"", b"{"),
+        lines(b"{"),
+        lines(*({**MEMORY, "text": str(n)} for n in range(700)), b"{"),
+    ],
+    ids=["some", "none good", "many"],
+)
+def test_the_bar_ends_at_the_end_of_the_file(server, store, data):
+    """Rejected and blank lines are bytes of the file too."""
+    offsets = []
+    work = Import(io.BytesIO(data), HERE, None, lambda offset, _tally: offsets.append(offset))
+    with Client(server.target) as client:
+        work.run(client, "queued")
+    assert offsets.pop() is None
+    assert offsets == sorted(offsets)
+    assert all(0 < offset <= len(data) for offset in offsets)
+
+
+@pytest.mark.parametrize("width", [80, 160])
+def test_the_bar_fits_its_line_and_ends_full(at, store, folder, monkeypatch, width):
+    (folder / "f").write_bytes(lines(MEMORY, b"{") + b"\n" * 5000)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", str(width))
+    shown = re.sub(r"\x1b\[[?0-9;]*[A-Za-z]", "", at("import", folder / "f").err)
+    (last,) = (text for text in shown.splitlines() if "100%" in text)
+    assert "1 new, 0 already there, 1 rejected" in last
 
 
 def test_stdin_tenant_and_embedding(at, store, monkeypatch):

@@ -83,7 +83,8 @@ BY_CODE: Final[dict[StatusCode, type[PillionError]]] = {
 def no_server(target: str, detail: str) -> errors.NoServer:
     """Return the error for a target where nothing answers."""
     return errors.NoServer(
-        f"no server at {target}; start one with `pillion serve`, or name another target",
+        f"no server at {target}; start one with `pillion serve` there, or name another: "
+        "PILLION_TARGET=unix:///path/to/pillion.sock",
         metadata={"detail": detail},
     )
 

@@ -68,6 +68,8 @@ def demo(session: Session) -> int:
         output.line(f"\nWrong: {', '.join(wrong)}", style="bold red")
     else:
         output.line("\nEvery answer is right.", style="bold green")
+    if is_private and not session.json:
+        output.line("(played on a private server; nothing was kept)")
     return ExitCode.REFUSED if wrong else ExitCode.OK
 
 

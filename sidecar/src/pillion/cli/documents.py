@@ -33,7 +33,9 @@ def parse_instant(text: str) -> datetime:
         message = f"{text!r} is not a time: write ISO 8601, for example 2026-06-01T09:00:00Z"
         raise ValueError(message) from None
     if moment.utcoffset() is None:
-        message = f"{text!r} has no offset: write for example {text}Z for UTC"
+        # A date alone is midnight; what is suggested can be typed as it stands.
+        example = instant_text(moment.replace(tzinfo=UTC))
+        message = f"{text!r} has no offset: write for example {example} for UTC"
         raise ValueError(message)
     return moment.astimezone(UTC)
 

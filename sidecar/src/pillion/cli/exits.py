@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from pillion_client import NoServer, NotServed, PillionError, VersionMismatch
+from pillion_client import NoServer, NotServed, PillionError, Unauthenticated, VersionMismatch
 
 if TYPE_CHECKING:
     from pillion.cli.output import Output
+
+# The server's option of the same name takes the list of all tokens.
+CREDENTIAL_HINT: Final = "the token itself, not the server's list"
 
 
 class ExitCode(IntEnum):
@@ -45,6 +48,12 @@ def _sentence(error: PillionError) -> str:
     match error:
         case VersionMismatch(current=int(current)) if current:
             return f"{error.message} (its version is now {current})"
+        case NoServer():
+            return f"{error.message}, or --target unix:///path/to/pillion.sock"
+        case Unauthenticated():
+            return (
+                f"this server needs a token: --token-file FILE ({CREDENTIAL_HINT}); {error.message}"
+            )
         case NotServed():
             return f"{error.message}; `pillion info` lists what this server serves"
     details = [

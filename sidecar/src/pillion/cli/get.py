@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import click
-from pillion_client import NotFound, Subject
+from pillion_client import FactKey, NotFound
 
 from pillion.cli.documents import document
-from pillion.cli.selecting import read_options, taken_read
+from pillion.cli.selecting import fact_or_id, read_options, taken_read
 from pillion.cli.session import Session, pass_session, shared_options
 from pillion.cli.show import show_record
 
@@ -39,11 +39,13 @@ def get(
     row that holds --as-of is shown.
     """
     read = taken_read(given)
+    chosen = fact_or_id(record, attribute, context)
     with session.client() as client:
-        if attribute is not None:
-            found: Record = client.get_fact(Subject.parse(record), attribute, context, **read)
+        found: Record
+        if isinstance(chosen, FactKey):
+            found = client.get_fact(chosen.subject, chosen.attribute, chosen.context, **read)
         else:
-            found = _by_id(client, record, read)
+            found = _by_id(client, chosen, read)
     if session.json:
         session.output.document(document(found))
     else:
@@ -55,4 +57,9 @@ def _by_id(client: Client, record_id: str, read: ReadOptions) -> Record:
     try:
         return client.get(record_id, **read)
     except NotFound:
+        pass
+    try:
         return client.get_episode(record_id, **read)
+    except NotFound as error:
+        message = f"there is no memory or episode {record_id}"
+        raise NotFound(message, reason=error.reason, metadata=error.metadata) from error

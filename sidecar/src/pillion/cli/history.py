@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
-from pillion_client import FactKey, Subject
 
 from pillion.cli.documents import document
+from pillion.cli.selecting import fact_or_id
 from pillion.cli.session import Session, pass_session, shared_options
-from pillion.cli.show import moment, what
+from pillion.cli.show import expiry, interval, moment, what
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pillion_client import HistoryEntry, Memory
 
 
 @click.command()
@@ -22,9 +29,7 @@ def history(session: Session, record: str, attribute: str | None, *, context: st
     An id is that of a memory. A SUBJECT (type:id) comes with an ATTRIBUTE. With --json: one
     entry per line.
     """
-    chosen: str | FactKey = record
-    if attribute is not None:
-        chosen = FactKey(Subject.parse(record), attribute, context)
+    chosen = fact_or_id(record, attribute, context)
     output = session.output
     with session.client() as client:
         entries = client.history(chosen)
@@ -32,20 +37,52 @@ def history(session: Session, record: str, attribute: str | None, *, context: st
             for entry in entries:
                 output.document(document(entry))
             return
-        rows = [
-            (
-                what(entry.memory),
-                moment(entry.memory.valid_from),
-                moment(entry.memory.valid_to, "open"),
-                moment(entry.recorded_from),
-                moment(entry.recorded_to, "still held"),
-                entry.memory.source.episode_id or str(entry.memory.source.kind),
-                entry.memory.id,
-            )
-            for entry in entries
-        ]
-    if not rows:
+        found = list(entries)
+    if not found:
         output.line("no history")
         return
-    columns = ("what", "valid from", "valid to", "known from", "known to", "source", "id")
-    output.table("", columns, rows)
+    columns = ("what", "change", "id", "valid", "known", "source")
+    output.records(columns, [_row(one, change) for one, change in _changes(found)], lead=2)
+
+
+def _row(entry: HistoryEntry, change: str) -> tuple[str, ...]:
+    memory = entry.memory
+    return (
+        what(memory),
+        change,
+        memory.id,
+        f"valid {interval(memory.valid_from, memory.valid_to)}",
+        f"known {interval(entry.recorded_from, entry.recorded_to, 'still held')}",
+        memory.source.episode_id or str(memory.source.kind),
+    )
+
+
+def _changes(entries: Sequence[HistoryEntry]) -> Iterator[tuple[HistoryEntry, str]]:
+    """Yield each entry with what made it differ from the version of its row before it."""
+    in_order = sorted(entries, key=lambda entry: entry.recorded_from_revision)
+    before: dict[str, Memory] = {}
+    changes: dict[int, str] = {}
+    for entry in in_order:
+        memory = entry.memory
+        changes[id(entry)] = _change(before.get(memory.id), entry)
+        before[memory.id] = memory
+    for entry in entries:
+        yield entry, changes[id(entry)]
+
+
+def _change(old: Memory | None, entry: HistoryEntry) -> str:
+    new = entry.memory
+    if new.retracted_at is not None and (old is None or old.retracted_at is None):
+        return "retracted"
+    expires = expiry(new)
+    if old is None:
+        return f"stated, expires {expires}" if expires else "stated"
+    if new.recurrence.count > old.recurrence.count:
+        return "stated again"
+    if new.expires_at != old.expires_at:
+        known = entry.recorded_from
+        gone = new.expires_at is not None and (known is None or new.expires_at <= known)
+        return f"forgotten {moment(new.expires_at)}" if gone else f"expires {expires or 'never'}"
+    if new.superseded_by != old.superseded_by or new.valid_to != old.valid_to:
+        return "superseded" if new.superseded_by else "valid time changed"
+    return "changed"

@@ -22,6 +22,13 @@ _SKIP_BYTES: Final = 64 * 1024
 _BOM: Final = b"\xef\xbb\xbf"
 _LINE: Final[TypeAdapter[Line]] = TypeAdapter(Line)
 
+_HINTS: Final = {
+    "subject": '"subject": "user:mira"',
+    "source": '"source": {"kind": "user_statement"}',
+    "source_kind": '"source_kind": "user_statement"',
+}
+"""The shape of fields that are easily left out."""
+
 
 @dataclass(frozen=True, slots=True)
 class RawLine:
@@ -128,12 +135,15 @@ def _line_error(error: ValidationError) -> LineError:
     # The first part of the place is the line's type, which is no field.
     path = [str(part) for part in first["loc"]][1:]
     field = ".".join(path) or None
+    name = path[-1] if path else ""
+    hint = f": write {_HINTS[name]}" if name in _HINTS else ""
     message = {
         "extra_forbidden": "there is no such field",
-        "missing": "missing",
+        "missing": f"missing{hint}",
+        "model_type": f"not an object{hint}",
         "union_tag_not_found": 'missing: write "type": "memory", "episode" or "fact"',
         "union_tag_invalid": 'not a type: write "memory", "episode" or "fact"',
-    }.get(first["type"], first["msg"].removeprefix("Value error, "))
+    }.get(first["type"], first["msg"].removeprefix("Value error, ").replace("'unspecified', ", ""))
     if first["type"].startswith("union_tag"):
         field = "type"
     if others:

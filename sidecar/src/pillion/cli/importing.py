@@ -37,7 +37,8 @@ class Tally:
     written: int = 0
     existing: int = 0
     rejected: int = 0
-    revision: int = 0
+    revision: int | None = None
+    """The newest revision that this run wrote; None: it wrote nothing."""
     vectors_pending: int = 0
     rejections: list[Rejection] = field(default_factory=list)
 
@@ -51,7 +52,7 @@ class _Place:
     """Where an item that is on its way came from."""
 
     line: int
-    end_offset: int
+    begin_offset: int
 
 
 class Import:
@@ -62,7 +63,7 @@ class Import:
         file: BinaryIO,
         partition: Partition,
         rejects: IO[str] | None,
-        advance: Callable[[int, Tally], None],
+        advance: Callable[[int | None, Tally], None],
     ) -> None:
         self.tally = Tally()
         self._file = file
@@ -72,6 +73,7 @@ class Import:
         # The items that are on their way, oldest first; the first one has this position.
         self._places: deque[_Place] = deque()
         self._first_position = 0
+        self._read_offset = 0
 
     def run(self, client: Client, embedding: str) -> None:
         """Import everything, counting as batches are acknowledged."""
@@ -79,16 +81,19 @@ class Import:
         with contextlib.closing(acks):
             for ack in acks:
                 self._acknowledge(ack)
+        # Rejected and blank lines at the end belong to no acknowledgement.
+        self._advance(None, self.tally)
 
     def _items(self) -> Iterator[ImportItem]:
         for raw in read_lines(self._file):
+            begin_offset, self._read_offset = self._read_offset, raw.end_offset
             self.tally.lines += 1
             try:
                 item = parse_line(raw.data, self._partition)
             except LineError as error:
                 self._reject(Rejection(raw.number, "LINE_INVALID", error.field, error.message))
                 continue
-            self._places.append(_Place(raw.number, raw.end_offset))
+            self._places.append(_Place(raw.number, begin_offset))
             yield item
 
     def _acknowledge(self, ack: ImportAck) -> None:
@@ -98,15 +103,17 @@ class Import:
             self._reject(
                 Rejection(place.line, rejection.reason, rejection.field, rejection.message)
             )
-        offset = 0
+        read_offset = self._read_offset
         for _ in range(ack.items):
-            offset = self._places.popleft().end_offset
+            self._places.popleft()
         self._first_position += ack.items
         tally.written += ack.written
         tally.existing += ack.existing
-        tally.revision = max(tally.revision, ack.revision)
+        if ack.revision:
+            tally.revision = max(tally.revision or 0, ack.revision)
         tally.vectors_pending = ack.vectors_pending
-        self._advance(offset, tally)
+        # Everything before the oldest item that is on its way is done, rejected lines too.
+        self._advance(self._places[0].begin_offset if self._places else read_offset, tally)
 
     def _reject(self, rejection: Rejection) -> None:
         self.tally.rejected += 1
@@ -165,9 +172,13 @@ def _size(file: BinaryIO) -> int | None:
     return found.st_size if stat.S_ISREG(found.st_mode) else None
 
 
-def _advancer(progress: Progress, task: TaskID) -> Callable[[int, Tally], None]:
-    def advance(offset: int, tally: Tally) -> None:
-        progress.update(task, completed=offset, counts=tally.counts())
+def _advancer(progress: Progress, task: TaskID) -> Callable[[int | None, Tally], None]:
+    """Return what moves the bar to a byte of the file; None: to its end."""
+    total = progress.tasks[task].total
+
+    def advance(offset: int | None, tally: Tally) -> None:
+        done = total if offset is None else offset
+        progress.update(task, completed=done, counts=tally.counts())
 
     return advance
 
@@ -190,12 +201,9 @@ def _report(
             output.line(f"{tally.vectors_pending} vectors are still to be made")
     if tally.rejections and not session.json:
         shown = tally.rejections[:REJECTIONS_SHOWN_MAX]
-        output.table(
-            "rejected",
-            ("line", "field", "why"),
-            [(str(one.line), one.field or "", f"{one.message} ({one.reason})") for one in shown],
-            to_stderr=True,
-        )
+        for one in shown:
+            field_name = f"{one.field}: " if one.field else ""
+            output.note(f"line {one.line}: {field_name}{one.message}")
         if tally.rejected > len(shown):
             output.note(f"and {tally.rejected - len(shown)} more: --rejects FILE has them all")
     if failure is not None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+from datetime import timedelta
+
 import click
 
 from pillion.cli.documents import document
@@ -46,8 +49,20 @@ def info(session: Session, wait_seconds: float | None) -> None:
             ("serves since", moment(found.started_at)),
             ("can", ", ".join(sorted(found.capabilities))),
             *(
-                (name.replace("_", " "), str(limit))
-                for name, limit in document(found.limits).items()
+                (
+                    field.name.replace("_bytes", "").replace("_", " "),
+                    _limit(field.name, getattr(found.limits, field.name)),
+                )
+                for field in dataclasses.fields(found.limits)
             ),
         ],
     )
+
+
+def _limit(name: str, limit: object) -> str:
+    """Return a limit with its unit; "" when it is not published."""
+    if not limit:
+        return ""
+    if isinstance(limit, timedelta):
+        return f"{limit.total_seconds():g} s"
+    return f"{limit:,} bytes" if "bytes" in name else f"{limit:,}"

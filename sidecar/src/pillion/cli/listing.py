@@ -11,14 +11,14 @@ from pillion_client import Episode
 from pillion.cli.documents import document
 from pillion.cli.selecting import condition_options, read_options, taken_filter, taken_read
 from pillion.cli.session import Session, pass_session, shared_options
-from pillion.cli.show import MEMORY_COLUMNS, memory_row, moment, shortened
+from pillion.cli.show import MEMORY_COLUMNS, about, memory_row, moment, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pillion_client import Record
 
-_EPISODE_COLUMNS = ("id", "about", "content", "occurred", "source")
+_EPISODE_COLUMNS = ("content", "id", "about", "occurred", "source")
 
 
 @click.command(name="list")
@@ -50,7 +50,7 @@ def list_(session: Session, /, *, episodes: bool, limit: int, **given: Any) -> N
         output.line("nothing matched")
         return
     columns = _EPISODE_COLUMNS if episodes else MEMORY_COLUMNS
-    output.table("", columns, [_row(record) for record in shown])
+    output.records(columns, [_row(record) for record in shown], lead=1)
     if more:
         output.line(f"the first {limit}; --limit shows more")
 
@@ -58,9 +58,9 @@ def list_(session: Session, /, *, episodes: bool, limit: int, **given: Any) -> N
 def _row(record: Record) -> tuple[str, ...]:
     if isinstance(record, Episode):
         return (
-            record.id,
-            str(record.subject),
             shortened(record.content),
+            record.id,
+            about(record),
             moment(record.occurred_at),
             record.source_kind.value,
         )

@@ -66,7 +66,8 @@ def _show(session: Session, result: SearchResult, *, parts: bool) -> None:
         output.line("nothing matched")
         return
     columns = ["score", *(("rel rec imp",) if parts else ()), *MEMORY_COLUMNS]
-    output.table("", columns, [_row(hit, parts=parts) for hit in result.hits])
+    rows = [_row(hit, parts=parts) for hit in result.hits]
+    output.records(columns, rows, lead=3 if parts else 2)
     output.line(
         f"{len(result.hits)} of {result.admitted or 'the'} admitted memories, "
         f"{result.exactness.value}, at revision {result.revision}"

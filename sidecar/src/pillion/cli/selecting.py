@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
-from pillion_client import Filter, MemoryKind, ValidityFilter
+from pillion_client import FactKey, Filter, MemoryKind, Subject, ValidityFilter
 
 from pillion.cli.parameters import INSTANT, SUBJECT
 
@@ -22,7 +22,7 @@ def read_options(command: CommandT) -> CommandT:
     """Add the options that say which instants of the two clocks a read asks about."""
     options = (
         click.option("--as-of", type=INSTANT, help="What was so then. Default: now."),
-        click.option("--known-at", type=INSTANT, help="What was known then. Default: now."),
+        click.option("--known-at", type=INSTANT, help="What was known then (not served yet)."),
         click.option("--at-least-revision", type=int, help="Wait until this revision can be read."),
     )
     for option in reversed(options):
@@ -45,6 +45,24 @@ def condition_options(command: CommandT) -> CommandT:
     for option in reversed(options):
         command = option(command)
     return command
+
+
+def fact_or_id(record: str, attribute: str | None, context: str) -> FactKey | str:
+    """Return the fact that a SUBJECT and an ATTRIBUTE name, or the id that comes alone.
+
+    Raises:
+        UsageError: A subject came without an attribute; ids have no colon.
+        ValueError: An attribute came with what is no subject.
+    """
+    if attribute is not None:
+        return FactKey(Subject.parse(record), attribute, context)
+    if ":" in record:
+        message = (
+            f"a subject needs an ATTRIBUTE; `pillion list --subject {record}` shows everything "
+            "about it"
+        )
+        raise click.UsageError(message)
+    return record
 
 
 def taken_filter(given: dict[str, Any]) -> Filter:

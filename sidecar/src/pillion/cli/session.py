@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 from pillion_client import Client, RetryPolicy
 
+from pillion.cli.exits import CREDENTIAL_HINT
 from pillion.cli.output import Output
 
 if TYPE_CHECKING:
@@ -62,10 +63,14 @@ class Session:
             return None
         try:
             with self.token_file.open(encoding="utf-8") as file:
-                return file.read(_TOKEN_BYTES_MAX).strip()
+                token = file.read(_TOKEN_BYTES_MAX).strip()
         except (OSError, UnicodeDecodeError) as error:
             message = f"the token file {self.token_file} cannot be read: {error}"
             raise click.UsageError(message) from error
+        if not token or len(token.split()) > 1:
+            message = f"{self.token_file} holds no single token: give {CREDENTIAL_HINT}"
+            raise click.UsageError(message)
+        return token
 
 
 def _remember(context: click.Context, parameter: click.Parameter, value: object) -> None:
@@ -80,7 +85,7 @@ _SHARED: Final = (
         ("--token-file",),
         {
             "type": click.Path(path_type=Path, dir_okay=False),
-            "help": "A file that holds the bearer token.",
+            "help": f"A file with {CREDENTIAL_HINT}.",
             "envvar": "PILLION_CLIENT_TOKEN_FILE",
         },
     ),

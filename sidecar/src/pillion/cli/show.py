@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from pillion_client import Episode, Memory
@@ -9,20 +10,37 @@ from pillion_client import Episode, Memory
 from pillion.cli.documents import instant_text, value_document
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from pillion_client import Record, Value
 
     from pillion.cli.output import Output
 
 _TEXT_CHARACTERS_MAX: Final = 300
 
-MEMORY_COLUMNS: Final = ("id", "about", "what", "valid from", "valid to", "source")
+MEMORY_COLUMNS: Final = ("what", "id", "about", "valid", "source")
+"""The first is what matters of a memory."""
 
 
 def moment(instant: datetime | None, absent: str = "") -> str:
-    """Return an instant as text, or what stands for none."""
-    return absent if instant is None else instant_text(instant)
+    """Return an instant to the second as text, or what stands for none."""
+    return absent if instant is None else instant_text(instant.replace(microsecond=0))
+
+
+def interval(begins: datetime | None, ends: datetime | None, absent: str = "open") -> str:
+    """Return a half-open interval of time as text."""
+    return f"{moment(begins)} to {moment(ends, absent)}"
+
+
+def about(record: Record) -> str:
+    """Return whom a record is about, and in which context."""
+    return str(record.subject) + (f" ({record.context})" if record.context else "")
+
+
+def expiry(record: Record) -> str:
+    """Return when a record leaves by itself, or that it has left: forgotten ones are kept too."""
+    if record.expires_at is None:
+        return ""
+    past = record.expires_at <= datetime.now(UTC)
+    return moment(record.expires_at) + (" (forgotten/expired)" if past else "")
 
 
 def value_text(value: Value) -> str:
@@ -46,15 +64,12 @@ def shortened(text: str) -> str:
 
 def memory_row(memory: Memory) -> tuple[str, ...]:
     """Return a memory as a row under `MEMORY_COLUMNS`."""
-    about = str(memory.subject) + (f" ({memory.context})" if memory.context else "")
-    source = memory.source.episode_id or str(memory.source.kind)
     return (
-        memory.id,
-        about,
         what(memory),
-        moment(memory.valid_from),
-        moment(memory.valid_to, "open"),
-        source,
+        memory.id,
+        about(memory),
+        interval(memory.valid_from, memory.valid_to),
+        memory.source.episode_id or str(memory.source.kind),
     )
 
 
@@ -77,7 +92,8 @@ def _show_memory(output: Output, memory: Memory) -> None:
             ("attribute", memory.attribute or ""),
             ("value", value_text(memory.value) if memory.attribute is not None else ""),
             ("text", memory.text),
-            ("valid", f"{moment(memory.valid_from)} to {moment(memory.valid_to, 'open')}"),
+            ("valid", interval(memory.valid_from, memory.valid_to)),
+            ("expires", expiry(memory)),
             ("recorded", moment(memory.recorded_at)),
             ("source", str(source.kind)),
             ("episode", source.episode_id or ""),
@@ -110,6 +126,7 @@ def _show_episode(output: Output, episode: Episode) -> None:
             ("source", episode.source_kind.value),
             ("author", episode.author or ""),
             ("occurred", moment(episode.occurred_at)),
+            ("expires", expiry(episode)),
             ("recorded", moment(episode.recorded_at)),
             ("session", episode.session_id or ""),
             ("external ref", episode.external_ref or ""),

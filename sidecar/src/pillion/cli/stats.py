@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import click
 from rich.filesize import decimal
 
@@ -10,7 +12,9 @@ from pillion.cli.session import Session, pass_session, shared_options
 
 
 @click.command()
-@click.option("--all", "every_partition", is_flag=True, help="Of every partition.")
+@click.option(
+    "--all", "every_partition", is_flag=True, help="Of every partition, not only of yours."
+)
 @shared_options()
 @pass_session
 def stats(session: Session, *, every_partition: bool) -> None:
@@ -29,23 +33,17 @@ def stats(session: Session, *, every_partition: bool) -> None:
             ("commits", f"{store.commits} in {store.flushes} flushes"),
             ("waiting writes", str(store.queue_depth)),
             ("process", decimal(found.resident_bytes)),
-            ("up for", str(found.uptime or "")),
-        ],
-    )
-    output.table(
-        "",
-        ("namespace", "tenant", "revision", "memories", "episodes", "records", "vectors pending"),
-        [
             (
-                one.partition.namespace,
-                one.partition.tenant,
-                str(one.revision),
-                str(one.memories),
-                str(one.episodes),
-                f"{one.records} ({decimal(one.record_bytes)})",
-                str(one.vectors_pending)
-                + (f", {one.vectors_failed} failed" if one.vectors_failed else ""),
-            )
-            for one in found.partitions
+                "up for",
+                str(timedelta(seconds=round(found.uptime.total_seconds()))) if found.uptime else "",
+            ),
         ],
     )
+    for one in found.partitions:
+        output.line(
+            f"{one.partition.namespace}/{one.partition.tenant}: revision {one.revision}, "
+            f"{one.memories} memories, {one.episodes} episodes, "
+            f"{one.records} records ({decimal(one.record_bytes)}), "
+            f"{one.vectors_pending} vectors pending, {one.vectors_failed} failed, "
+            f"index lag {one.index_lag}"
+        )

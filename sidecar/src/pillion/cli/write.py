@@ -17,9 +17,10 @@ from pillion_client import (
     version_equals,
 )
 
-from pillion.cli.documents import document, instant_text
+from pillion.cli.documents import document
 from pillion.cli.parameters import INSTANT, SUBJECT, VALUE_TYPES, fact_value, text_or_stdin
 from pillion.cli.session import Session, pass_session, shared_options
+from pillion.cli.show import moment
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -267,7 +268,7 @@ def _show(session: Session, result: WriteResult, what: str) -> None:
             ("fact version", str(done.fact_version or "")),
             ("superseded", done.superseded_id or ""),
             ("recalled by", done.memory_id or ""),
-            ("holds until", instant_text(done.valid_to) if done.valid_to else ""),
+            ("holds until", moment(done.valid_to)),
             ("request id", result.request_id),
             ("replayed", "yes: this is the first answer" if result.replayed else ""),
         ],
