@@ -139,7 +139,7 @@ def test_a_misspelt_variable_is_told_and_others_are_left_alone():
 
 
 def test_reading_settings_loads_neither_grpc_nor_numpy():
-    """`pillion serve --help` is to be quick."""
+    """Nor does the command that reads them: it loads the server once it is to run."""
     code = (
         "import sys, pillion.cli.serve;"
         "print([name for name in ('grpc', 'numpy', 'google.protobuf') if name in sys.modules])"

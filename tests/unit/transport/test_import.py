@@ -1,5 +1,6 @@
 """The Import stream: acknowledgements in order, waits passed on, and what ends a stream."""
 
+import contextlib
 import threading
 import time
 
@@ -129,6 +130,18 @@ def stalled(*requests):
     """Requests after which the caller neither sends nor closes, until the test ends."""
     yield from requests
     threading.Event().wait(SECONDS)
+
+
+@pytest.mark.parametrize(
+    "requests", [[start(), batch(1)], [start(), batch(0)], [start(), start()], []]
+)
+def test_no_thread_is_left_of_a_stream_that_ended(channel, requests):
+    with contextlib.suppress(grpc.RpcError):
+        run(channel, *requests)
+    deadline = time.monotonic() + SECONDS
+    while any(thread.name == "pillion-stream-next" for thread in threading.enumerate()):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 @pytest.mark.parametrize("sent", [[], [start()], [start(), batch(1)]])

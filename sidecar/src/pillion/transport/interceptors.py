@@ -157,19 +157,24 @@ class _Steps:
         """Answer with a stream of messages."""
         started = time.perf_counter()
         call: Call | None = None
+        messages = within(argument, self._edge.idle_seconds) if self._request_streaming else None
         try:
             call = self._edge.begin(self._method, context, refuse=self._refuse)
-            for response in self._servicer(self._requests(argument, call), call):
+            requests = self._requests(argument if messages is None else messages, call)
+            for response in self._servicer(requests, call):
                 yield self._to_bytes(response)
         except Exception as exception:  # noqa: BLE001 - the one place; see status.error_of
             self._fail(exception, call, context, started)
             return
+        finally:
+            if messages is not None:
+                messages.close()  # an error that is kept somewhere would keep its thread
         log_call(self._name, call, None, None, started)
 
     def _requests(self, argument: Any, call: Call) -> Any:  # noqa: ANN401
         """Parse what came in. A unary call enters its partition; a stream's servicer does it."""
         if self._request_streaming:
-            return map(self._from_bytes, within(argument, self._edge.idle_seconds))
+            return map(self._from_bytes, argument)
         request = self._from_bytes(argument)
         enter_of_request(call, self._method, request)
         return request
