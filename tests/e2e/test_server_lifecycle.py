@@ -13,6 +13,7 @@ import grpc
 import lmdb
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
+from pillion.cli import serve
 from pillion_proto.memory.v1 import memory_service_pb2 as wire
 from pillion_storage.lmdb import records
 from pillion_storage.schema import META
@@ -67,6 +68,7 @@ def test_it_says_when_it_is_ready_and_drains_on_sigterm(start, tmp_path):
     started = time.monotonic()
     assert server.stop() == 0
     assert time.monotonic() - started < 5
+    assert "abandoned" not in server.log
     assert not socket.exists()
 
 
@@ -268,6 +270,68 @@ def test_a_call_that_outlasts_the_drain_is_cut_off(start):
     assert time.monotonic() - started < 5
     with pytest.raises(grpc.RpcError):
         call.result(SECONDS)
+
+
+PLUGIN = """
+class Busy:
+    def summarize(self, texts, *, sentences_max):
+        open({mark!r}, "w").close()
+        while True:
+            pass
+
+
+def create(options):
+    return Busy()
+"""
+
+
+@pytest.fixture
+def busy_summarizer(tmp_path, monkeypatch):
+    """Install a summarizer that never returns, as a package of its own; yield its sign of life."""
+    mark = tmp_path / "at-work"
+    site = tmp_path / "site"
+    facts = site / "busy-1.dist-info"
+    facts.mkdir(parents=True)
+    (site / "busy_plugin.py").write_text(PLUGIN.format(mark=str(mark)))
+    (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: busy\nVersion: 1\n")
+    (facts / "entry_points.txt").write_text("[pillion.summarizers]\nbusy = busy_plugin:create\n")
+    monkeypatch.setenv("PYTHONPATH", str(site), prepend=os.pathsep)
+    return mark
+
+
+def test_a_handler_stuck_in_python_does_not_keep_the_process(start, busy_summarizer):
+    server = start("--drain-seconds", "0.3")
+    now = int(time.time())
+    server.stub.Write(
+        wire.WriteRequest(
+            mutations=[note("tea", valid_from={"seconds": now - 10**7 + n}) for n in range(3)]
+        ),
+        timeout=SECONDS,
+    )
+    call = server.stub.Consolidate.future(
+        wire.ConsolidateRequest(subject={"type": "user", "id": "mira"}, summarizer="busy"),
+        timeout=SECONDS,
+    )
+    deadline = time.monotonic() + SECONDS
+    while not busy_summarizer.exists():
+        assert time.monotonic() < deadline
+        assert not call.done(), call.exception()
+        time.sleep(0.005)
+    started = time.monotonic()
+    assert server.stop() == 0
+    assert time.monotonic() - started < 8
+    assert "abandoned" in server.log
+    assert texts(start()) == ["tea"] * 3
+
+
+def test_closing_that_hangs_is_cut_short(monkeypatch):
+    left, codes = threading.Event(), []
+    monkeypatch.setattr(serve, "_leave", lambda code: (codes.append(code), left.set()))
+    serve._watchdog(0.0)
+    assert left.wait(SECONDS)
+    assert codes == [1]
+    serve._watchdog(SECONDS).cancel()
+    assert codes == [1]
 
 
 def test_a_second_signal_ends_it_at_once(start):

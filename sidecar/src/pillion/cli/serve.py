@@ -1,7 +1,7 @@
 """``pillion serve``: run the server until it is told to stop.
 
-Exit codes: 0 after a clean drain, 2 when a setting is wrong, 3 when the directory or the socket
-cannot be had.
+Exit codes: 0 after a drain, 1 after a second signal or when closing hangs, 2 when a setting is
+wrong, 3 when the directory or the socket cannot be had.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import logging
 import os
 import signal
 import sys
+import threading
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
@@ -35,6 +37,10 @@ if TYPE_CHECKING:
 EXIT_SETTINGS: Final = 2
 EXIT_PLACE: Final = 3
 _EXIT_FORCED: Final = 1
+# How long closing may take once the drain is over: answers, the last commit, the store.
+_CLOSING_SECONDS: Final = 10.0
+# How long idle threads may take to notice that their pool was closed.
+_LAST_THREADS_SECONDS: Final = 1.0
 # Set in a file or by a variable: a flag for a table of options would need a syntax of its own.
 _WITHOUT_FLAG: Final = frozenset({"store_options", "embedder_options"})
 
@@ -88,8 +94,52 @@ def serve(file: Path | None, **flags: str | bool | None) -> None:
         signals.wait()
         _log.info("draining")
     finally:
+        watchdog = _watchdog(settings.drain_seconds + _CLOSING_SECONDS)
         running.stop()
+        watchdog.cancel()
     _log.info("stopped")
+    stuck = _threads_at_work()
+    if stuck:
+        # A call that does not look at its deadline, in a plug-in for example. The interpreter
+        # would wait for its thread, perhaps for ever; everything acknowledged is on disk already.
+        _log.warning("calls that did not end are abandoned", extra={"fields": {"threads": stuck}})
+        _leave(0)
+
+
+def _watchdog(seconds: float) -> threading.Timer:
+    """End the process after a while, unless cancelled: closing must not hang on a stuck call."""
+
+    def bite() -> None:
+        _log.error("closing took too long")
+        _leave(_EXIT_FORCED)
+
+    timer = threading.Timer(seconds, bite)
+    timer.daemon = True
+    timer.start()
+    return timer
+
+
+def _threads_at_work() -> list[str]:
+    """Return the names of the threads that do not end, though all were told to.
+
+    Whether a thread is a daemon says little: the interpreter also waits for daemons of a pool.
+    """
+    ends_at = time.monotonic() + _LAST_THREADS_SECONDS
+    stuck = []
+    for one in threading.enumerate():
+        ours = one.name.startswith("pillion-") or not one.daemon
+        if ours and one is not threading.current_thread():
+            one.join(max(0.0, ends_at - time.monotonic()))
+            if one.is_alive():
+                stuck.append(one.name)
+    return stuck
+
+
+def _leave(code: int) -> NoReturn:
+    """End the process without waiting for anything but its own output."""
+    logging.shutdown()
+    sys.stdout.flush()
+    os._exit(code)
 
 
 def _start(settings: Settings) -> Running:
