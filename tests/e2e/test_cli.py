@@ -242,16 +242,21 @@ def test_the_quick_start_of_the_clients_readme_runs(target, tmp_path):
     text = README.read_text(encoding="utf-8")
     (quick_start,) = re.findall(r"## Quick start.*?```python\n(.*?)```", text, re.DOTALL)
     environment = {**os.environ, "PILLION_TARGET": target}
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", quick_start],
-        capture_output=True,
-        text=True,
-        env=environment,
-        cwd=tmp_path,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert "passport" in done.stdout
+    runs = [
+        subprocess.run(
+            [sys.executable, "-W", "error", "-c", quick_start],
+            capture_output=True,
+            text=True,
+            env=environment,
+            cwd=tmp_path,
+            check=False,
+        )
+        for _ in range(2)
+    ]
+    for done in runs:
+        assert done.returncode == 0, done.stderr
+        assert "passport" in done.stdout
+    assert ["stated before" in done.stdout for done in runs] == [False, True]
 
 
 def test_the_asyncio_client_does_the_same(target, tenant):
