@@ -2,7 +2,8 @@
 
 The quick start is what a reader would type: the README's fenced blocks whose info string ends in
 ``quickstart``. ``sh`` blocks run in one shell in order, ``python`` blocks by that environment's
-interpreter; the server is started as the README says and stopped at the end.
+interpreter; the server is started as the README says and stopped at the end. The quick start's
+search must find what it is there to find, by meaning.
 """
 
 from __future__ import annotations
@@ -18,7 +19,17 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 UV = ROOT / ".tools" / "bin" / "uv"
 BLOCK = re.compile(r"^```(sh|python) quickstart\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+SEARCH = re.compile(r"^pillion search .*$", re.MULTILINE)
 INSTALL = "pip install"
+FOUND = "Mira is allergic to peanuts."
+CHECK = f"""
+import json
+hits = json.load(open("found.json"))["hits"]
+relevance = [hit["parts"].get("relevance", 0.0) for hit in hits]
+print("relevance:", relevance)
+assert hits and hits[0]["memory"]["text"] == {FOUND!r}, "the search finds something else first"
+assert relevance[0] > max([0.0, *relevance[1:]]), "the search finds it, but not by meaning"
+"""
 
 
 def script_of(readme: str) -> str:
@@ -32,6 +43,11 @@ def script_of(readme: str) -> str:
         parts.append("\n".join(lines))
     if len(parts) == 1:
         raise SystemExit("README.md has no quickstart blocks: the check would check nothing")
+    searches = SEARCH.findall("\n".join(parts))
+    if len(searches) != 1:
+        raise SystemExit(f"README.md's quick start has {len(searches)} searches and not one")
+    parts.append(f"{searches[0]} --parts --json > found.json")
+    parts.append(f"python - <<'PYTHON'{CHECK}PYTHON")
     # The README starts the server in the background; it must not outlive the check.
     parts.insert(1, "trap 'kill $(jobs -p) 2>/dev/null || true' EXIT")
     return "\n".join(parts) + "\n"
