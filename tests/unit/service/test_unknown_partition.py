@@ -55,6 +55,11 @@ READS = {
         lambda service: service.write(put_fact("v"), validate_only=True).revision,
         0,
     ),
+    "forget_dry_run": (
+        lambda service: service.forget(subject=MIRA, dry_run=True).memories,
+        0,
+    ),
+    "consolidate_dry_run": (lambda service: service.consolidate(dry_run=True).clusters, 0),
 }
 
 

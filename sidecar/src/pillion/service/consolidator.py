@@ -207,7 +207,7 @@ class Consolidator:
             contexts=frozenset({command.context}),
             kinds=frozenset({MemoryKind.EPISODIC}),
         )
-        keys = self._keys.of(partition)
+        keys = self._keys.at(partition, self._store.head(partition).revision)
         reader = RecordReader(self._store, partition, keys)
         prefix = keys.subject_range(command.subject, SubjectRecord.MEMORY)
         found: list[Memory] = []
@@ -244,7 +244,9 @@ class Consolidator:
         which their vectors may be made; when no group of those with vectors is large enough, they
         are compared by their words, so that waiting ends.
         """
-        reader = RecordReader(self._store, partition, self._keys.of(partition))
+        reader = RecordReader(
+            self._store, partition, self._keys.at(partition, self._store.head(partition).revision)
+        )
         vectors: dict[UUID, bytes] = {}
         ids = [one.id for one in memories]
         for begin in range(0, len(ids), SCAN_ROWS):
@@ -307,7 +309,9 @@ class Consolidator:
         answers.check_same_body(earlier.memo, body_digest)
         _, clusters, created, count, more = codec.unpack(earlier.memo or b"")
         ids = [UUID(bytes=one) for one in created]
-        reader = RecordReader(self._store, partition, self._keys.of(partition))
+        reader = RecordReader(
+            self._store, partition, self._keys.at(partition, self._store.head(partition).revision)
+        )
         memories, _ = reader.memories(ids, None)
         return ConsolidateReport(
             clusters=clusters,

@@ -122,7 +122,7 @@ class Forgetter:
         if command.ids:
             yield None, tuple(dict.fromkeys(command.ids))
             return
-        keys = self._keys.of(partition)
+        keys = self._keys.at(partition, self._store.head(partition).revision)
         if command.fact is not None:
             prefixes = [(SubjectRecord.MEMORY, keys.rows(command.fact))]
         elif command.subject is not None:
@@ -151,7 +151,9 @@ class Forgetter:
     ) -> int:
         """Forget some records in one commit; return the revision after it."""
         for _ in range(COMMIT_TRIES_MAX):
-            draft, applier = self._writer.open_draft(partition, MadeVectors())
+            draft, applier = self._writer.open_draft(
+                partition, MadeVectors(), commits=not command.dry_run
+            )
             now = self._clock.now_us()
             changed = [
                 record
