@@ -222,7 +222,7 @@ class Store:
                 identity = memory.id or item.capture_episode.episode.id or item.put_fact.fact.id
                 if "refuse me" in memory.text:
                     ack.rejections.add(
-                        index=index, reason="INVALID_FIELD", field="text", message="not that"
+                        index=index, reason="INVALID_FIELD", field="text", message="text: not that"
                     )
                 elif identity in self.ids:
                     ack.existing += 1

@@ -198,12 +198,14 @@ def _report(
     else:
         output.line(f"{tally.lines} lines: {tally.counts()}")
         if tally.vectors_pending:
-            output.line(f"{tally.vectors_pending} vectors are still to be made")
+            output.line(f"vectors still to be made: {tally.vectors_pending}")
     if tally.rejections and not session.json:
         shown = tally.rejections[:REJECTIONS_SHOWN_MAX]
         for one in shown:
-            field_name = f"{one.field}: " if one.field else ""
-            output.note(f"line {one.line}: {field_name}{one.message}")
+            # The server's messages begin with the field.
+            named = not one.field or one.message.startswith(one.field)
+            why = one.message if named else f"{one.field}: {one.message}"
+            output.note(f"line {one.line}: {why}")
         if tally.rejected > len(shown):
             output.note(f"and {tally.rejected - len(shown)} more: --rejects FILE has them all")
     if failure is not None:
