@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pillion.domain import limits
 from pillion.domain.errors import PillionError, Reason
+from pillion.domain.field_checks import checked_value
 from pillion.domain.rendering import render_fact
 from pillion.domain.scope import FactKey, Subject
-from pillion.domain.validation import checked_value
 from pillion.domain.values import Value, ValueKind, canonical_json, format_instant
 
 names = st.text(st.sampled_from("ab\0:'\"\\"), min_size=1, max_size=4)

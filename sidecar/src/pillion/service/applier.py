@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from pillion.domain.errors import PillionError, Reason
+from pillion.domain.field_checks import checked_value
 from pillion.domain.memory import (
     CONFIDENCE_DEFAULT,
     FOREVER,
@@ -35,7 +36,6 @@ from pillion.domain.mutations import (
 )
 from pillion.domain.rendering import render_fact
 from pillion.domain.scope import FactKey
-from pillion.domain.validation import checked_value
 from pillion.service.preconditions import require, require_fact
 from pillion.service.records import Records, not_found
 from pillion.service.timelines import Timelines, grown

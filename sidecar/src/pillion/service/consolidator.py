@@ -23,6 +23,13 @@ from pillion.domain.consolidation import (
     same_thing_threshold,
 )
 from pillion.domain.errors import PillionError, Reason
+from pillion.domain.field_checks import (
+    check_instant,
+    check_partition,
+    check_request_id,
+    check_subject,
+    check_text,
+)
 from pillion.domain.limits import (
     CLUSTER_IDS_MAX,
     CLUSTER_SIZE_MAX,
@@ -34,13 +41,6 @@ from pillion.domain.limits import (
 )
 from pillion.domain.memory import MemoryKind
 from pillion.domain.queries import Filter
-from pillion.domain.validation import (
-    check_instant,
-    check_partition,
-    check_request_id,
-    check_subject,
-    check_text,
-)
 from pillion.service import answers
 from pillion.service.reading import RecordReader
 from pillion.service.vectors import MadeVectors, pending_added

@@ -12,15 +12,15 @@ from pillion_storage.keys import SubjectRecord, id_of, prefix_end
 
 from pillion.domain.commands import ForgetMode, ForgetReport
 from pillion.domain.errors import PillionError, Reason
-from pillion.domain.limits import COMMIT_TRIES_MAX, FORGET_IDS_MAX, FORGET_SAMPLE_MAX
-from pillion.domain.memory import FOREVER, Episode, Memory
-from pillion.domain.validation import (
+from pillion.domain.field_checks import (
     check_count,
     check_fact_key,
     check_partition,
     check_request_id,
     check_subject,
 )
+from pillion.domain.limits import COMMIT_TRIES_MAX, FORGET_IDS_MAX, FORGET_SAMPLE_MAX
+from pillion.domain.memory import FOREVER, Episode, Memory
 from pillion.service import answers
 from pillion.service.records import not_found
 from pillion.service.vectors import MadeVectors

@@ -9,10 +9,10 @@ from pillion_storage.api import HistoryGone
 from pillion_storage.keys import id_of, memory_key, prefix_end
 
 from pillion.domain.errors import PillionError, Reason
+from pillion.domain.field_checks import check_fact_key
 from pillion.domain.limits import HISTORY_PAGE_DEFAULT, PAGE_BYTES_MAX
 from pillion.domain.memory import MemoryStatus
 from pillion.domain.queries import HistoryEntry
-from pillion.domain.validation import check_fact_key
 from pillion.service.page_tokens import PageToken, digest_of, page_size_of, record_bytes
 from pillion.service.reading import wait_for_revision
 from pillion.service.records import not_found

@@ -9,9 +9,10 @@ from pillion_storage.api import Committed
 
 from pillion.domain.commands import ImportAck, ImportRejection
 from pillion.domain.errors import PillionError, Reason
+from pillion.domain.field_checks import check_count, check_partition
 from pillion.domain.limits import COMMIT_TRIES_MAX, IMPORT_BATCH_MAX
 from pillion.domain.mutations import AddMemory, CaptureEpisode, PutFact
-from pillion.domain.validation import check_count, check_mutation, check_partition
+from pillion.domain.validation import check_mutation
 from pillion.service.vectors import pending_added
 from pillion.service.writer import changed_too_often
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from pillion_storage.keys import KeySpace
 
-from pillion.domain.validation import check_partition
+from pillion.domain.field_checks import check_partition
 
 if TYPE_CHECKING:
     from pillion_storage.api import Store

@@ -16,9 +16,10 @@ from pillion_storage.keys import (
 )
 
 from pillion.domain.errors import PillionError
+from pillion.domain.field_checks import check_count, check_fact_key, check_instant
 from pillion.domain.limits import BATCH_GET_MAX, PAGE_BYTES_MAX, PAGE_SIZE_DEFAULT
 from pillion.domain.queries import Found, Page
-from pillion.domain.validation import check_count, check_fact_key, check_filter, check_instant
+from pillion.domain.validation import check_filter
 from pillion.service.draft import Draft
 from pillion.service.history import History
 from pillion.service.page_tokens import PageToken, digest_of, page_size_of, record_bytes

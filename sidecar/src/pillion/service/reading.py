@@ -9,7 +9,7 @@ from pillion_storage import codec
 from pillion_storage.keys import memory_key, pending_key, vector_key
 
 from pillion.domain.errors import PillionError, Reason
-from pillion.domain.validation import check_partition
+from pillion.domain.field_checks import check_partition
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

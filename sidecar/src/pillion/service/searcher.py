@@ -9,13 +9,14 @@ from uuid import UUID
 import numpy as np
 
 from pillion.domain.errors import PillionError, Reason
+from pillion.domain.field_checks import check_vector_shape
 from pillion.domain.queries import (
     Exactness,
     Hit,
     SearchAnswer,
     SearchPath,
 )
-from pillion.domain.validation import check_search, check_vector_shape
+from pillion.domain.validation import check_search
 from pillion.service.ranking import filter_of, profile_of
 from pillion.service.reading import RecordReader, wait_for_revision
 from pillion.service.vectors import CLIENT_SPACE

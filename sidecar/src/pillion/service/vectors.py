@@ -15,7 +15,7 @@ from pillion_storage.keys import EMBEDDER_KEY, pending_key, vector_key
 
 from pillion.domain.embedding import EmbedderIdentity
 from pillion.domain.errors import PillionError, Reason
-from pillion.domain.validation import FLOAT32_BYTES, check_vector_shape
+from pillion.domain.field_checks import FLOAT32_BYTES, check_vector_shape
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -11,9 +11,10 @@ from pillion_storage.api import Committed, Token
 
 from pillion.domain.commands import WriteAnswer
 from pillion.domain.errors import PillionError, Reason
+from pillion.domain.field_checks import check_partition
 from pillion.domain.limits import COMMIT_TRIES_MAX
 from pillion.domain.mutations import EmbeddingMode
-from pillion.domain.validation import check_partition, check_write
+from pillion.domain.validation import check_write
 from pillion.embedders.usable import usable_rows
 from pillion.service import answers
 from pillion.service.applier import Applier, text_to_embed
