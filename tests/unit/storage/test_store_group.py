@@ -200,3 +200,15 @@ def test_a_group_that_fails_does_not_keep_the_answers_of_the_one_before(
     with pytest.raises(told):
         failing.result(60.0)
     assert seen == [True]
+
+
+def test_trouble_after_the_commit_does_not_apply_a_batch_twice(store, monkeypatch, caplog):
+    def fail(_partitions):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(store._writer, "_on_commit", fail)
+    with caplog.at_level(logging.CRITICAL + 1):
+        outcome = store.commit(P, put(b"1"))
+    assert isinstance(outcome, Committed)
+    assert (outcome.revision, store.head(P).revision) == (1, 1)
+    assert len(store.versions(P, b"a")) == 1

@@ -314,7 +314,10 @@ class Writer:
             self.heads.update(unit.heads)
         self.groups += 1
         self.commits += unit.commits
-        self._on_commit(unit.heads)
+        try:
+            self._on_commit(unit.heads)
+        except Exception:  # the group is on disk: failing now would run it a second time
+            logger.exception("those who wait for changes could not be woken")
         return outcomes
 
     @staticmethod
