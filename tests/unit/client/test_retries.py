@@ -153,12 +153,13 @@ def test_one_deadline_spans_all_attempts(server, run):
     server.script("Get", DOWN, pb.GetResponse(record=pb.Record(memory={"id": "a"})))
 
     async def body(client):
-        await client.get("a", deadline_seconds=0.9)  # above a second gRPC rounds up
+        await client.get("a", deadline_seconds=0.9)
 
+    # gRPC rounds a deadline up on the wire, so only the difference is exact.
     run(body, retry=RetryPolicy(backoff_first_seconds=0.1))
     first, second = (call.seconds_left for call in server.calls("Get"))
     assert second < first - 0.04  # the pause was at least 0.05 s
-    assert first <= 0.9
+    assert first <= 1.0
 
 
 def test_without_a_server_the_error_says_what_to_do(socket, run):
