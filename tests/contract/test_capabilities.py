@@ -205,9 +205,10 @@ def test_server_info_says_what_it_is(info):
     assert info.limits.message_bytes_max == 16 * 1024 * 1024
     assert info.limits.default_deadline.ToMilliseconds() == 5000
     assert not info.limits.HasField("request_id_window")  # nothing is forgotten by age
+    assert not info.limits.HasField("history_window")  # nor history
     assert info.limits.request_id_count == 77
     with closing(open_store(StoreSettings(random_bytes=secrets.token_bytes))) as store:
         assert info.limits.write_bytes_max == store.features.batch_bytes_max
     assert 0 < info.started_at.ToMicroseconds() <= info.server_time.ToMicroseconds()
     assert all(value for _, value in info.limits.ListFields())
-    assert len(info.limits.ListFields()) == len(wire.ServerLimits.DESCRIPTOR.fields) - 1
+    assert len(info.limits.ListFields()) == len(wire.ServerLimits.DESCRIPTOR.fields) - 2

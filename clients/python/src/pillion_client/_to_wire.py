@@ -260,6 +260,7 @@ def filter_(where: Filter | None) -> search_pb2.Filter | None:
         validity=enum_number(enums.ValidityFilter, where.validity),
         any_of=_filters(where.any_of),
         none_of=_filters(where.none_of),
+        derived_from=where.derived_from,
     )
 
 

@@ -57,6 +57,7 @@ class Filter:
     validity: ValidityFilter | str = ValidityFilter.UNSPECIFIED
     any_of: tuple[Filter, ...] = ()
     none_of: tuple[Filter, ...] = ()
+    derived_from: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

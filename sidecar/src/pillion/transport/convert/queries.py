@@ -82,6 +82,8 @@ def filter_from_wire(request: wire.SearchRequest | wire.ListRequest) -> Filter:
     if asked.any_of or asked.none_of:
         nested = "filter.any_of" if asked.any_of else "filter.none_of"
         raise feature_not_served(wire.CAPABILITY_NESTED_FILTERS, nested)
+    if asked.derived_from:
+        raise not_served("Filter.derived_from", "filter.derived_from: it is not served yet")
     check_enum(search_pb2.ValidityFilter.values(), asked.validity, "filter.validity")
     statuses = enums_from_wire(MemoryStatus, asked.statuses, "filter.statuses")
     return Filter(

@@ -10,6 +10,7 @@ from pillion.domain.memory import Source, SourceKind
 from pillion.domain.mutations import Precondition, PreconditionKind
 from pillion.domain.scope import FactKey, Subject
 from pillion.domain.values import Value, ValueKind, canonical_json
+from pillion.transport.capabilities import not_served
 from pillion.transport.convert.instants import instant_from_wire
 
 if TYPE_CHECKING:
@@ -100,6 +101,8 @@ def fact_key_from_wire(key: types_pb2.FactKey, field: str) -> FactKey:
     subject = required_subject(key, "subject", f"{field}.subject")
     if not key.attribute:
         raise PillionError.of_field(f"{field}.attribute", "it is required")
+    if key.HasField("member"):
+        raise not_served("FactKey.member", f"{field}.member: no attribute is a set here")
     return FactKey(subject, key.context, key.attribute)
 
 

@@ -253,7 +253,7 @@ class GetServerInfoResponse(_message.Message):
     def __init__(self, server_version: _Optional[str] = ..., contract: _Optional[str] = ..., capabilities: _Optional[_Iterable[_Union[Capability, str]]] = ..., limits: _Optional[_Union[ServerLimits, _Mapping]] = ..., embedder: _Optional[_Union[EmbedderInfo, _Mapping]] = ..., server_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., started_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., store: _Optional[str] = ...) -> None: ...
 
 class ServerLimits(_message.Message):
-    __slots__ = ("message_bytes_max", "mutations_max", "text_bytes_max", "results_max", "page_size_max", "batch_get_max", "default_deadline", "request_id_window", "request_id_count", "write_bytes_max")
+    __slots__ = ("message_bytes_max", "mutations_max", "text_bytes_max", "results_max", "page_size_max", "batch_get_max", "default_deadline", "request_id_window", "request_id_count", "write_bytes_max", "history_window")
     MESSAGE_BYTES_MAX_FIELD_NUMBER: _ClassVar[int]
     MUTATIONS_MAX_FIELD_NUMBER: _ClassVar[int]
     TEXT_BYTES_MAX_FIELD_NUMBER: _ClassVar[int]
@@ -264,6 +264,7 @@ class ServerLimits(_message.Message):
     REQUEST_ID_WINDOW_FIELD_NUMBER: _ClassVar[int]
     REQUEST_ID_COUNT_FIELD_NUMBER: _ClassVar[int]
     WRITE_BYTES_MAX_FIELD_NUMBER: _ClassVar[int]
+    HISTORY_WINDOW_FIELD_NUMBER: _ClassVar[int]
     message_bytes_max: int
     mutations_max: int
     text_bytes_max: int
@@ -274,7 +275,8 @@ class ServerLimits(_message.Message):
     request_id_window: _duration_pb2.Duration
     request_id_count: int
     write_bytes_max: int
-    def __init__(self, message_bytes_max: _Optional[int] = ..., mutations_max: _Optional[int] = ..., text_bytes_max: _Optional[int] = ..., results_max: _Optional[int] = ..., page_size_max: _Optional[int] = ..., batch_get_max: _Optional[int] = ..., default_deadline: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., request_id_window: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., request_id_count: _Optional[int] = ..., write_bytes_max: _Optional[int] = ...) -> None: ...
+    history_window: _duration_pb2.Duration
+    def __init__(self, message_bytes_max: _Optional[int] = ..., mutations_max: _Optional[int] = ..., text_bytes_max: _Optional[int] = ..., results_max: _Optional[int] = ..., page_size_max: _Optional[int] = ..., batch_get_max: _Optional[int] = ..., default_deadline: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., request_id_window: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., request_id_count: _Optional[int] = ..., write_bytes_max: _Optional[int] = ..., history_window: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ...) -> None: ...
 
 class EmbedderInfo(_message.Message):
     __slots__ = ("name", "version", "dimension", "fingerprint")

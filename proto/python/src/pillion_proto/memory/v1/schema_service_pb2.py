@@ -28,37 +28,57 @@ from pillion_proto.memory.v1 import memory_service_pb2 as pillion_dot_memory_dot
 from pillion_proto.memory.v1 import types_pb2 as pillion_dot_memory_dot_v1_dot_types__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n&pillion/memory/v1/schema_service.proto\x12\x11pillion.memory.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a&pillion/memory/v1/memory_service.proto\x1a\x1dpillion/memory/v1/types.proto\"\xf8\x02\n\x0f\x41ttributeSchema\x12\x11\n\tattribute\x18\x01 \x01(\t\x12\x13\n\x0bjson_schema\x18\x02 \x01(\t\x12\x15\n\rsubject_types\x18\x03 \x03(\t\x12\x33\n\x0b\x63\x61rdinality\x18\x04 \x01(\x0e\x32\x1e.pillion.memory.v1.Cardinality\x12,\n\thalf_life\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x17\n\x0fretention_class\x18\x06 \x01(\t\x12\x12\n\npii_labels\x18\x07 \x03(\t\x12:\n\x0f\x63onflict_policy\x18\x08 \x01(\x0e\x32!.pillion.memory.v1.ConflictPolicy\x12\x16\n\x0eschema_version\x18\t \x01(\x05\x12\x31\n\rregistered_at\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07version\x18\x0b \x01(\x03\"\xca\x01\n\x18RegisterAttributeRequest\x12/\n\tpartition\x18\x01 \x01(\x0b\x32\x1c.pillion.memory.v1.Partition\x12\x12\n\nrequest_id\x18\x02 \x01(\t\x12\x32\n\x06schema\x18\x03 \x01(\x0b\x32\".pillion.memory.v1.AttributeSchema\x12\x35\n\x0cprecondition\x18\x04 \x01(\x0b\x32\x1f.pillion.memory.v1.Precondition\"a\n\x19RegisterAttributeResponse\x12\x32\n\x06schema\x18\x01 \x01(\x0b\x32\".pillion.memory.v1.AttributeSchema\x12\x10\n\x08revision\x18\x02 \x01(\x03\"q\n\x13GetAttributeRequest\x12/\n\tpartition\x18\x01 \x01(\x0b\x32\x1c.pillion.memory.v1.Partition\x12\x11\n\tattribute\x18\x02 \x01(\t\x12\x16\n\x0eschema_version\x18\x03 \x01(\x05\"J\n\x14GetAttributeResponse\x12\x32\n\x06schema\x18\x01 \x01(\x0b\x32\".pillion.memory.v1.AttributeSchema\"o\n\x15ListAttributesRequest\x12/\n\tpartition\x18\x01 \x01(\x0b\x32\x1c.pillion.memory.v1.Partition\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"f\n\x16ListAttributesResponse\x12\x33\n\x07schemas\x18\x01 \x03(\x0b\x32\".pillion.memory.v1.AttributeSchema\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x9d\x01\n\x17MigrateAttributeRequest\x12/\n\tpartition\x18\x01 \x01(\x0b\x32\x1c.pillion.memory.v1.Partition\x12\x12\n\nrequest_id\x18\x02 \x01(\t\x12\x11\n\tattribute\x18\x03 \x01(\t\x12\x19\n\x11to_schema_version\x18\x04 \x01(\x05\x12\x0f\n\x07\x64ry_run\x18\x05 \x01(\x08\"o\n\x18MigrateAttributeResponse\x12/\n\toperation\x18\x01 \x01(\x0b\x32\x1c.pillion.memory.v1.Operation\x12\x0e\n\x06values\x18\x02 \x01(\x03\x12\x12\n\nmisfit_ids\x18\x03 \x03(\t\"c\n\x18RollBackMigrationRequest\x12/\n\tpartition\x18\x01 \x01(\x0b\x32\x1c.pillion.memory.v1.Partition\x12\x16\n\x0eoperation_name\x18\x02 \x01(\t\"L\n\x19RollBackMigrationResponse\x12/\n\toperation\x18\x01 \x01(\x0b\x32\x1c.pillion.memory.v1.Operation*T\n\x0b\x43\x61rdinality\x12\x1b\n\x17\x43\x41RDINALITY_UNSPECIFIED\x10\x00\x12\x13\n\x0f\x43\x41RDINALITY_ONE\x10\x01\x12\x13\n\x0f\x43\x41RDINALITY_SET\x10\x02\x32\xa4\x04\n\rSchemaService\x12n\n\x11RegisterAttribute\x12+.pillion.memory.v1.RegisterAttributeRequest\x1a,.pillion.memory.v1.RegisterAttributeResponse\x12_\n\x0cGetAttribute\x12&.pillion.memory.v1.GetAttributeRequest\x1a\'.pillion.memory.v1.GetAttributeResponse\x12\x65\n\x0eListAttributes\x12(.pillion.memory.v1.ListAttributesRequest\x1a).pillion.memory.v1.ListAttributesResponse\x12k\n\x10MigrateAttribute\x12*.pillion.memory.v1.MigrateAttributeRequest\x1a+.pillion.memory.v1.MigrateAttributeResponse\x12n\n\x11RollBackMigration\x12+.pillion.memory.v1.RollBackMigrationRequest\x1a,.pillion.memory.v1.RollBackMigrationResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n&pillion/memory/v1/schema_service.proto\x12\x11pillion.memory.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a&pillion/memory/v1/memory_service.proto\x1a\x1dpillion/memory/v1/types.proto\"\xf8\x02\n\x0f\x41ttributeSchema\x12\x11\n\tattribute\x18\x01 \x01(\t\x12\x13\n\x0bjson_schema\x18\x02 \x01(\t\x12\x15\n\rsubject_types\x18\x03 \x03(\t\x12\x33\n\x0b\x63\x61rdinality\x18\x04 \x01(\x0e\x32\x1e.pillion.memory.v1.Cardinality\x12,\n\thalf_life\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x17\n\x0fretention_class\x18\x06 \x01(\t\x12\x12\n\npii_labels\x18\x07 \x03(\t\x12:\n\x0f\x63onflict_policy\x18\x08 \x01(\x0e\x32!.pillion.memory.v1.ConflictPolicy\x12\x16\n\x0eschema_version\x18\t \x01(\x05\x12\x31\n\rregistered_at\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07version\x18\x0b \x01(\x03\"\x9d\x02\n\x18RegisterAttributeRequest\x12/\n\tpartition\x18\x01 \x01(\x0b\x32\x1c.pillion.memory.v1.Partition\x12\x12\n\nrequest_id\x18\x02 \x01(\t\x12\x32\n\x06schema\x18\x03 \x01(\x0b\x32\".pillion.memory.v1.AttributeSchema\x12\x35\n\x0cprecondition\x18\x04 \x01(\x0b\x32\x1f.pillion.memory.v1.Precondition\x12:\n\x0f\x65xisting_values\x18\x05 \x01(\x0e\x32!.pillion.memory.v1.ExistingValues\x12\x15\n\rvalidate_only\x18\x06 \x01(\x08\"\x86\x01\n\x19RegisterAttributeResponse\x12\x32\n\x06schema\x18\x01 \x01(\x0b\x32\".pillion.memory.v1.AttributeSchema\x12\x10\n\x08revision\x18\x02 \x01(\x03\x12\x0f\n\x07misfits\x18\x03 \x01(\x03\x12\x12\n\nmisfit_ids\x18\x04 \x03(\t\"q\n\x13GetAttributeRequest\x12/\n\tpartition\x18\x01 \x01(\x0b\x32\x1c.pillion.memory.v1.Partition\x12\x11\n\tattribute\x18\x02 \x01(\t\x12\x16\n\x0eschema_version\x18\x03 \x01(\x05\"J\n\x14GetAttributeResponse\x12\x32\n\x06schema\x18\x01 \x01(\x0b\x32\".pillion.memory.v1.AttributeSchema\"o\n\x15ListAttributesRequest\x12/\n\tpartition\x18\x01 \x01(\x0b\x32\x1c.pillion.memory.v1.Partition\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"f\n\x16ListAttributesResponse\x12\x33\n\x07schemas\x18\x01 \x03(\x0b\x32\".pillion.memory.v1.AttributeSchema\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\xca\x01\n\x17MigrateAttributeRequest\x12/\n\tpartition\x18\x01 \x01(\x0b\x32\x1c.pillion.memory.v1.Partition\x12\x12\n\nrequest_id\x18\x02 \x01(\t\x12\x11\n\tattribute\x18\x03 \x01(\t\x12\x19\n\x11to_schema_version\x18\x04 \x01(\x05\x12\x0f\n\x07\x64ry_run\x18\x05 \x01(\x08\x12+\n\x05steps\x18\x06 \x03(\x0b\x32\x1c.pillion.memory.v1.ValueStep\"\x97\x03\n\tValueStep\x12\x32\n\x07\x63onvert\x18\x01 \x01(\x0b\x32\x1f.pillion.memory.v1.ConvertValueH\x00\x12\x32\n\x07replace\x18\x02 \x01(\x0b\x32\x1f.pillion.memory.v1.ReplaceValueH\x00\x12<\n\x0frename_property\x18\x03 \x01(\x0b\x32!.pillion.memory.v1.RenamePropertyH\x00\x12>\n\x10\x64\x65\x66\x61ult_property\x18\x04 \x01(\x0b\x32\".pillion.memory.v1.DefaultPropertyH\x00\x12<\n\x0fremove_property\x18\x05 \x01(\x0b\x32!.pillion.memory.v1.RemovePropertyH\x00\x12,\n\x04wrap\x18\x06 \x01(\x0b\x32\x1c.pillion.memory.v1.WrapValueH\x00\x12\x30\n\x06unwrap\x18\x07 \x01(\x0b\x32\x1e.pillion.memory.v1.UnwrapValueH\x00\x42\x06\n\x04kind\"8\n\x0c\x43onvertValue\x12(\n\x02to\x18\x01 \x01(\x0e\x32\x1c.pillion.memory.v1.ValueType\"\\\n\x0cReplaceValue\x12&\n\x04\x66rom\x18\x01 \x01(\x0b\x32\x18.pillion.memory.v1.Value\x12$\n\x02to\x18\x02 \x01(\x0b\x32\x18.pillion.memory.v1.Value\"*\n\x0eRenameProperty\x12\x0c\n\x04\x66rom\x18\x01 \x01(\t\x12\n\n\x02to\x18\x02 \x01(\t\"3\n\x0f\x44\x65\x66\x61ultProperty\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x12\n\njson_value\x18\x02 \x01(\t\"\x1e\n\x0eRemoveProperty\x12\x0c\n\x04name\x18\x01 \x01(\t\"\x19\n\tWrapValue\x12\x0c\n\x04name\x18\x01 \x01(\t\"\x1b\n\x0bUnwrapValue\x12\x0c\n\x04name\x18\x01 \x01(\t\"o\n\x18MigrateAttributeResponse\x12/\n\toperation\x18\x01 \x01(\x0b\x32\x1c.pillion.memory.v1.Operation\x12\x0e\n\x06values\x18\x02 \x01(\x03\x12\x12\n\nmisfit_ids\x18\x03 \x03(\t\"c\n\x18RollBackMigrationRequest\x12/\n\tpartition\x18\x01 \x01(\x0b\x32\x1c.pillion.memory.v1.Partition\x12\x16\n\x0eoperation_name\x18\x02 \x01(\t\"L\n\x19RollBackMigrationResponse\x12/\n\toperation\x18\x01 \x01(\x0b\x32\x1c.pillion.memory.v1.Operation*T\n\x0b\x43\x61rdinality\x12\x1b\n\x17\x43\x41RDINALITY_UNSPECIFIED\x10\x00\x12\x13\n\x0f\x43\x41RDINALITY_ONE\x10\x01\x12\x13\n\x0f\x43\x41RDINALITY_SET\x10\x02*o\n\x0e\x45xistingValues\x12\x1f\n\x1b\x45XISTING_VALUES_UNSPECIFIED\x10\x00\x12\x1c\n\x18\x45XISTING_VALUES_MUST_FIT\x10\x01\x12\x1e\n\x1a\x45XISTING_VALUES_MAY_DIFFER\x10\x02*\x93\x01\n\tValueType\x12\x1a\n\x16VALUE_TYPE_UNSPECIFIED\x10\x00\x12\x15\n\x11VALUE_TYPE_STRING\x10\x01\x12\x12\n\x0eVALUE_TYPE_INT\x10\x02\x12\x15\n\x11VALUE_TYPE_DOUBLE\x10\x03\x12\x13\n\x0fVALUE_TYPE_BOOL\x10\x04\x12\x13\n\x0fVALUE_TYPE_TIME\x10\x05\x32\xa4\x04\n\rSchemaService\x12n\n\x11RegisterAttribute\x12+.pillion.memory.v1.RegisterAttributeRequest\x1a,.pillion.memory.v1.RegisterAttributeResponse\x12_\n\x0cGetAttribute\x12&.pillion.memory.v1.GetAttributeRequest\x1a\'.pillion.memory.v1.GetAttributeResponse\x12\x65\n\x0eListAttributes\x12(.pillion.memory.v1.ListAttributesRequest\x1a).pillion.memory.v1.ListAttributesResponse\x12k\n\x10MigrateAttribute\x12*.pillion.memory.v1.MigrateAttributeRequest\x1a+.pillion.memory.v1.MigrateAttributeResponse\x12n\n\x11RollBackMigration\x12+.pillion.memory.v1.RollBackMigrationRequest\x1a,.pillion.memory.v1.RollBackMigrationResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'pillion.memory.v1.schema_service_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_CARDINALITY']._serialized_start=1740
-  _globals['_CARDINALITY']._serialized_end=1824
+  _globals['_CARDINALITY']._serialized_start=2653
+  _globals['_CARDINALITY']._serialized_end=2737
+  _globals['_EXISTINGVALUES']._serialized_start=2739
+  _globals['_EXISTINGVALUES']._serialized_end=2850
+  _globals['_VALUETYPE']._serialized_start=2853
+  _globals['_VALUETYPE']._serialized_end=3000
   _globals['_ATTRIBUTESCHEMA']._serialized_start=198
   _globals['_ATTRIBUTESCHEMA']._serialized_end=574
   _globals['_REGISTERATTRIBUTEREQUEST']._serialized_start=577
-  _globals['_REGISTERATTRIBUTEREQUEST']._serialized_end=779
-  _globals['_REGISTERATTRIBUTERESPONSE']._serialized_start=781
-  _globals['_REGISTERATTRIBUTERESPONSE']._serialized_end=878
-  _globals['_GETATTRIBUTEREQUEST']._serialized_start=880
-  _globals['_GETATTRIBUTEREQUEST']._serialized_end=993
-  _globals['_GETATTRIBUTERESPONSE']._serialized_start=995
-  _globals['_GETATTRIBUTERESPONSE']._serialized_end=1069
-  _globals['_LISTATTRIBUTESREQUEST']._serialized_start=1071
-  _globals['_LISTATTRIBUTESREQUEST']._serialized_end=1182
-  _globals['_LISTATTRIBUTESRESPONSE']._serialized_start=1184
-  _globals['_LISTATTRIBUTESRESPONSE']._serialized_end=1286
-  _globals['_MIGRATEATTRIBUTEREQUEST']._serialized_start=1289
-  _globals['_MIGRATEATTRIBUTEREQUEST']._serialized_end=1446
-  _globals['_MIGRATEATTRIBUTERESPONSE']._serialized_start=1448
-  _globals['_MIGRATEATTRIBUTERESPONSE']._serialized_end=1559
-  _globals['_ROLLBACKMIGRATIONREQUEST']._serialized_start=1561
-  _globals['_ROLLBACKMIGRATIONREQUEST']._serialized_end=1660
-  _globals['_ROLLBACKMIGRATIONRESPONSE']._serialized_start=1662
-  _globals['_ROLLBACKMIGRATIONRESPONSE']._serialized_end=1738
-  _globals['_SCHEMASERVICE']._serialized_start=1827
-  _globals['_SCHEMASERVICE']._serialized_end=2375
+  _globals['_REGISTERATTRIBUTEREQUEST']._serialized_end=862
+  _globals['_REGISTERATTRIBUTERESPONSE']._serialized_start=865
+  _globals['_REGISTERATTRIBUTERESPONSE']._serialized_end=999
+  _globals['_GETATTRIBUTEREQUEST']._serialized_start=1001
+  _globals['_GETATTRIBUTEREQUEST']._serialized_end=1114
+  _globals['_GETATTRIBUTERESPONSE']._serialized_start=1116
+  _globals['_GETATTRIBUTERESPONSE']._serialized_end=1190
+  _globals['_LISTATTRIBUTESREQUEST']._serialized_start=1192
+  _globals['_LISTATTRIBUTESREQUEST']._serialized_end=1303
+  _globals['_LISTATTRIBUTESRESPONSE']._serialized_start=1305
+  _globals['_LISTATTRIBUTESRESPONSE']._serialized_end=1407
+  _globals['_MIGRATEATTRIBUTEREQUEST']._serialized_start=1410
+  _globals['_MIGRATEATTRIBUTEREQUEST']._serialized_end=1612
+  _globals['_VALUESTEP']._serialized_start=1615
+  _globals['_VALUESTEP']._serialized_end=2022
+  _globals['_CONVERTVALUE']._serialized_start=2024
+  _globals['_CONVERTVALUE']._serialized_end=2080
+  _globals['_REPLACEVALUE']._serialized_start=2082
+  _globals['_REPLACEVALUE']._serialized_end=2174
+  _globals['_RENAMEPROPERTY']._serialized_start=2176
+  _globals['_RENAMEPROPERTY']._serialized_end=2218
+  _globals['_DEFAULTPROPERTY']._serialized_start=2220
+  _globals['_DEFAULTPROPERTY']._serialized_end=2271
+  _globals['_REMOVEPROPERTY']._serialized_start=2273
+  _globals['_REMOVEPROPERTY']._serialized_end=2303
+  _globals['_WRAPVALUE']._serialized_start=2305
+  _globals['_WRAPVALUE']._serialized_end=2330
+  _globals['_UNWRAPVALUE']._serialized_start=2332
+  _globals['_UNWRAPVALUE']._serialized_end=2359
+  _globals['_MIGRATEATTRIBUTERESPONSE']._serialized_start=2361
+  _globals['_MIGRATEATTRIBUTERESPONSE']._serialized_end=2472
+  _globals['_ROLLBACKMIGRATIONREQUEST']._serialized_start=2474
+  _globals['_ROLLBACKMIGRATIONREQUEST']._serialized_end=2573
+  _globals['_ROLLBACKMIGRATIONRESPONSE']._serialized_start=2575
+  _globals['_ROLLBACKMIGRATIONRESPONSE']._serialized_end=2651
+  _globals['_SCHEMASERVICE']._serialized_start=3003
+  _globals['_SCHEMASERVICE']._serialized_end=3551
 # @@protoc_insertion_point(module_scope)

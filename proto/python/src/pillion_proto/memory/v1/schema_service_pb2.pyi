@@ -18,9 +18,33 @@ class Cardinality(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     CARDINALITY_UNSPECIFIED: _ClassVar[Cardinality]
     CARDINALITY_ONE: _ClassVar[Cardinality]
     CARDINALITY_SET: _ClassVar[Cardinality]
+
+class ExistingValues(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    EXISTING_VALUES_UNSPECIFIED: _ClassVar[ExistingValues]
+    EXISTING_VALUES_MUST_FIT: _ClassVar[ExistingValues]
+    EXISTING_VALUES_MAY_DIFFER: _ClassVar[ExistingValues]
+
+class ValueType(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    VALUE_TYPE_UNSPECIFIED: _ClassVar[ValueType]
+    VALUE_TYPE_STRING: _ClassVar[ValueType]
+    VALUE_TYPE_INT: _ClassVar[ValueType]
+    VALUE_TYPE_DOUBLE: _ClassVar[ValueType]
+    VALUE_TYPE_BOOL: _ClassVar[ValueType]
+    VALUE_TYPE_TIME: _ClassVar[ValueType]
 CARDINALITY_UNSPECIFIED: Cardinality
 CARDINALITY_ONE: Cardinality
 CARDINALITY_SET: Cardinality
+EXISTING_VALUES_UNSPECIFIED: ExistingValues
+EXISTING_VALUES_MUST_FIT: ExistingValues
+EXISTING_VALUES_MAY_DIFFER: ExistingValues
+VALUE_TYPE_UNSPECIFIED: ValueType
+VALUE_TYPE_STRING: ValueType
+VALUE_TYPE_INT: ValueType
+VALUE_TYPE_DOUBLE: ValueType
+VALUE_TYPE_BOOL: ValueType
+VALUE_TYPE_TIME: ValueType
 
 class AttributeSchema(_message.Message):
     __slots__ = ("attribute", "json_schema", "subject_types", "cardinality", "half_life", "retention_class", "pii_labels", "conflict_policy", "schema_version", "registered_at", "version")
@@ -49,24 +73,32 @@ class AttributeSchema(_message.Message):
     def __init__(self, attribute: _Optional[str] = ..., json_schema: _Optional[str] = ..., subject_types: _Optional[_Iterable[str]] = ..., cardinality: _Optional[_Union[Cardinality, str]] = ..., half_life: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., retention_class: _Optional[str] = ..., pii_labels: _Optional[_Iterable[str]] = ..., conflict_policy: _Optional[_Union[_memory_service_pb2.ConflictPolicy, str]] = ..., schema_version: _Optional[int] = ..., registered_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., version: _Optional[int] = ...) -> None: ...
 
 class RegisterAttributeRequest(_message.Message):
-    __slots__ = ("partition", "request_id", "schema", "precondition")
+    __slots__ = ("partition", "request_id", "schema", "precondition", "existing_values", "validate_only")
     PARTITION_FIELD_NUMBER: _ClassVar[int]
     REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
     SCHEMA_FIELD_NUMBER: _ClassVar[int]
     PRECONDITION_FIELD_NUMBER: _ClassVar[int]
+    EXISTING_VALUES_FIELD_NUMBER: _ClassVar[int]
+    VALIDATE_ONLY_FIELD_NUMBER: _ClassVar[int]
     partition: _types_pb2.Partition
     request_id: str
     schema: AttributeSchema
     precondition: _types_pb2.Precondition
-    def __init__(self, partition: _Optional[_Union[_types_pb2.Partition, _Mapping]] = ..., request_id: _Optional[str] = ..., schema: _Optional[_Union[AttributeSchema, _Mapping]] = ..., precondition: _Optional[_Union[_types_pb2.Precondition, _Mapping]] = ...) -> None: ...
+    existing_values: ExistingValues
+    validate_only: bool
+    def __init__(self, partition: _Optional[_Union[_types_pb2.Partition, _Mapping]] = ..., request_id: _Optional[str] = ..., schema: _Optional[_Union[AttributeSchema, _Mapping]] = ..., precondition: _Optional[_Union[_types_pb2.Precondition, _Mapping]] = ..., existing_values: _Optional[_Union[ExistingValues, str]] = ..., validate_only: bool = ...) -> None: ...
 
 class RegisterAttributeResponse(_message.Message):
-    __slots__ = ("schema", "revision")
+    __slots__ = ("schema", "revision", "misfits", "misfit_ids")
     SCHEMA_FIELD_NUMBER: _ClassVar[int]
     REVISION_FIELD_NUMBER: _ClassVar[int]
+    MISFITS_FIELD_NUMBER: _ClassVar[int]
+    MISFIT_IDS_FIELD_NUMBER: _ClassVar[int]
     schema: AttributeSchema
     revision: int
-    def __init__(self, schema: _Optional[_Union[AttributeSchema, _Mapping]] = ..., revision: _Optional[int] = ...) -> None: ...
+    misfits: int
+    misfit_ids: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, schema: _Optional[_Union[AttributeSchema, _Mapping]] = ..., revision: _Optional[int] = ..., misfits: _Optional[int] = ..., misfit_ids: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class GetAttributeRequest(_message.Message):
     __slots__ = ("partition", "attribute", "schema_version")
@@ -103,18 +135,84 @@ class ListAttributesResponse(_message.Message):
     def __init__(self, schemas: _Optional[_Iterable[_Union[AttributeSchema, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
 
 class MigrateAttributeRequest(_message.Message):
-    __slots__ = ("partition", "request_id", "attribute", "to_schema_version", "dry_run")
+    __slots__ = ("partition", "request_id", "attribute", "to_schema_version", "dry_run", "steps")
     PARTITION_FIELD_NUMBER: _ClassVar[int]
     REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
     ATTRIBUTE_FIELD_NUMBER: _ClassVar[int]
     TO_SCHEMA_VERSION_FIELD_NUMBER: _ClassVar[int]
     DRY_RUN_FIELD_NUMBER: _ClassVar[int]
+    STEPS_FIELD_NUMBER: _ClassVar[int]
     partition: _types_pb2.Partition
     request_id: str
     attribute: str
     to_schema_version: int
     dry_run: bool
-    def __init__(self, partition: _Optional[_Union[_types_pb2.Partition, _Mapping]] = ..., request_id: _Optional[str] = ..., attribute: _Optional[str] = ..., to_schema_version: _Optional[int] = ..., dry_run: bool = ...) -> None: ...
+    steps: _containers.RepeatedCompositeFieldContainer[ValueStep]
+    def __init__(self, partition: _Optional[_Union[_types_pb2.Partition, _Mapping]] = ..., request_id: _Optional[str] = ..., attribute: _Optional[str] = ..., to_schema_version: _Optional[int] = ..., dry_run: bool = ..., steps: _Optional[_Iterable[_Union[ValueStep, _Mapping]]] = ...) -> None: ...
+
+class ValueStep(_message.Message):
+    __slots__ = ("convert", "replace", "rename_property", "default_property", "remove_property", "wrap", "unwrap")
+    CONVERT_FIELD_NUMBER: _ClassVar[int]
+    REPLACE_FIELD_NUMBER: _ClassVar[int]
+    RENAME_PROPERTY_FIELD_NUMBER: _ClassVar[int]
+    DEFAULT_PROPERTY_FIELD_NUMBER: _ClassVar[int]
+    REMOVE_PROPERTY_FIELD_NUMBER: _ClassVar[int]
+    WRAP_FIELD_NUMBER: _ClassVar[int]
+    UNWRAP_FIELD_NUMBER: _ClassVar[int]
+    convert: ConvertValue
+    replace: ReplaceValue
+    rename_property: RenameProperty
+    default_property: DefaultProperty
+    remove_property: RemoveProperty
+    wrap: WrapValue
+    unwrap: UnwrapValue
+    def __init__(self, convert: _Optional[_Union[ConvertValue, _Mapping]] = ..., replace: _Optional[_Union[ReplaceValue, _Mapping]] = ..., rename_property: _Optional[_Union[RenameProperty, _Mapping]] = ..., default_property: _Optional[_Union[DefaultProperty, _Mapping]] = ..., remove_property: _Optional[_Union[RemoveProperty, _Mapping]] = ..., wrap: _Optional[_Union[WrapValue, _Mapping]] = ..., unwrap: _Optional[_Union[UnwrapValue, _Mapping]] = ...) -> None: ...
+
+class ConvertValue(_message.Message):
+    __slots__ = ("to",)
+    TO_FIELD_NUMBER: _ClassVar[int]
+    to: ValueType
+    def __init__(self, to: _Optional[_Union[ValueType, str]] = ...) -> None: ...
+
+class ReplaceValue(_message.Message):
+    __slots__ = ("to",)
+    FROM_FIELD_NUMBER: _ClassVar[int]
+    TO_FIELD_NUMBER: _ClassVar[int]
+    to: _types_pb2.Value
+    def __init__(self, to: _Optional[_Union[_types_pb2.Value, _Mapping]] = ..., **kwargs) -> None: ...
+
+class RenameProperty(_message.Message):
+    __slots__ = ("to",)
+    FROM_FIELD_NUMBER: _ClassVar[int]
+    TO_FIELD_NUMBER: _ClassVar[int]
+    to: str
+    def __init__(self, to: _Optional[str] = ..., **kwargs) -> None: ...
+
+class DefaultProperty(_message.Message):
+    __slots__ = ("name", "json_value")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    JSON_VALUE_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    json_value: str
+    def __init__(self, name: _Optional[str] = ..., json_value: _Optional[str] = ...) -> None: ...
+
+class RemoveProperty(_message.Message):
+    __slots__ = ("name",)
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    def __init__(self, name: _Optional[str] = ...) -> None: ...
+
+class WrapValue(_message.Message):
+    __slots__ = ("name",)
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    def __init__(self, name: _Optional[str] = ...) -> None: ...
+
+class UnwrapValue(_message.Message):
+    __slots__ = ("name",)
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    def __init__(self, name: _Optional[str] = ...) -> None: ...
 
 class MigrateAttributeResponse(_message.Message):
     __slots__ = ("operation", "values", "misfit_ids")

@@ -27,43 +27,43 @@ from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__
 from pillion_proto.memory.v1 import types_pb2 as pillion_dot_memory_dot_v1_dot_types__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1epillion/memory/v1/search.proto\x12\x11pillion.memory.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1dpillion/memory/v1/types.proto\"^\n\nTimeWindow\x12(\n\x04\x66rom\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12&\n\x02to\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\xc2\x05\n\x06\x46ilter\x12,\n\x08subjects\x18\x01 \x03(\x0b\x32\x1a.pillion.memory.v1.Subject\x12\x10\n\x08\x63ontexts\x18\x02 \x03(\t\x12\x14\n\x0c\x61ll_contexts\x18\x03 \x01(\x08\x12,\n\x05kinds\x18\x04 \x03(\x0e\x32\x1d.pillion.memory.v1.MemoryKind\x12\x31\n\x08statuses\x18\x05 \x03(\x0e\x32\x1f.pillion.memory.v1.MemoryStatus\x12\x12\n\nattributes\x18\x06 \x03(\t\x12\x12\n\nlabels_all\x18\x07 \x03(\t\x12\x12\n\nlabels_any\x18\x08 \x03(\t\x12\x13\n\x0blabels_none\x18\t \x03(\t\x12.\n\x07\x63reated\x18\n \x01(\x0b\x32\x1d.pillion.memory.v1.TimeWindow\x12\x31\n\nvalid_from\x18\x0b \x01(\x0b\x32\x1d.pillion.memory.v1.TimeWindow\x12\x16\n\x0eimportance_min\x18\x0c \x01(\x02\x12\x16\n\x0e\x63onfidence_min\x18\r \x01(\x02\x12\x33\n\x0csource_kinds\x18\x0e \x03(\x0e\x32\x1d.pillion.memory.v1.SourceKind\x12\x13\n\x0b\x65pisode_ids\x18\x0f \x03(\t\x12\x13\n\x0bsession_ids\x18\x10 \x03(\t\x12\x19\n\x11include_retracted\x18\x11 \x01(\x08\x12\x17\n\x0finclude_expired\x18\x12 \x01(\x08\x12\x33\n\x08validity\x18\x13 \x01(\x0e\x32!.pillion.memory.v1.ValidityFilter\x12)\n\x06\x61ny_of\x18\x14 \x03(\x0b\x32\x19.pillion.memory.v1.Filter\x12*\n\x07none_of\x18\x15 \x03(\x0b\x32\x19.pillion.memory.v1.Filter\"\xcd\x02\n\x0eRankingProfile\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x1d\n\x10relevance_weight\x18\x02 \x01(\x02H\x00\x88\x01\x01\x12\x1b\n\x0erecency_weight\x18\x03 \x01(\x02H\x01\x88\x01\x01\x12\x1e\n\x11importance_weight\x18\x04 \x01(\x02H\x02\x88\x01\x01\x12\x33\n\nhalf_lives\x18\x05 \x03(\x0b\x32\x1f.pillion.memory.v1.KindHalfLife\x12\x38\n\x0erecency_anchor\x18\x06 \x01(\x0e\x32 .pillion.memory.v1.RecencyAnchor\x12\x16\n\tdiversity\x18\x07 \x01(\x02H\x03\x88\x01\x01\x42\x13\n\x11_relevance_weightB\x11\n\x0f_recency_weightB\x14\n\x12_importance_weightB\x0c\n\n_diversity\"i\n\x0cKindHalfLife\x12+\n\x04kind\x18\x01 \x01(\x0e\x32\x1d.pillion.memory.v1.MemoryKind\x12,\n\thalf_life\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\"\xc7\x01\n\tSearchHit\x12)\n\x06memory\x18\x01 \x01(\x0b\x32\x19.pillion.memory.v1.Memory\x12\r\n\x05score\x18\x02 \x01(\x02\x12,\n\x05parts\x18\x03 \x01(\x0b\x32\x1d.pillion.memory.v1.ScoreParts\x12\x17\n\x0folder_statement\x18\x04 \x01(\x08\x12\x12\n\nfolded_ids\x18\x05 \x03(\t\x12%\n\x04path\x18\x06 \x03(\x0b\x32\x17.pillion.memory.v1.Edge\"\x86\x01\n\nScoreParts\x12\x11\n\trelevance\x18\x01 \x01(\x02\x12\x0f\n\x07recency\x18\x02 \x01(\x02\x12\x12\n\nimportance\x18\x03 \x01(\x02\x12\x13\n\x06\x63osine\x18\x04 \x01(\x02H\x00\x88\x01\x01\x12\x14\n\x07lexical\x18\x05 \x01(\x02H\x01\x88\x01\x01\x42\t\n\x07_cosineB\n\n\x08_lexical\"\xd6\x01\n\x0bSearchTrace\x12+\n\x04path\x18\x01 \x01(\x0e\x32\x1d.pillion.memory.v1.SearchPath\x12\x10\n\x08memories\x18\x02 \x01(\x03\x12\x10\n\x08\x61\x64mitted\x18\x03 \x01(\x03\x12\x0e\n\x06scored\x18\x04 \x01(\x03\x12\x35\n\ncandidates\x18\x05 \x03(\x0b\x32!.pillion.memory.v1.TraceCandidate\x12/\n\x07timings\x18\x06 \x03(\x0b\x32\x1e.pillion.memory.v1.TraceTiming\"\x89\x01\n\x0eTraceCandidate\x12\x11\n\tmemory_id\x18\x01 \x01(\t\x12\x13\n\x0bproposed_by\x18\x02 \x03(\t\x12,\n\x05parts\x18\x03 \x01(\x0b\x32\x1d.pillion.memory.v1.ScoreParts\x12\r\n\x05score\x18\x04 \x01(\x02\x12\x12\n\ndropped_by\x18\x05 \x01(\t\"H\n\x0bTraceTiming\x12\x0c\n\x04step\x18\x01 \x01(\t\x12+\n\x08\x64uration\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\"\x8f\x01\n\x04\x45\x64ge\x12(\n\x04\x66rom\x18\x01 \x01(\x0b\x32\x1a.pillion.memory.v1.Subject\x12\x11\n\tattribute\x18\x02 \x01(\t\x12&\n\x02to\x18\x03 \x01(\x0b\x32\x1a.pillion.memory.v1.Subject\x12\x11\n\tmemory_id\x18\x04 \x01(\t\x12\x0f\n\x07version\x18\x05 \x01(\x03\"D\n\x0eGraphExpansion\x12\r\n\x05\x64\x65pth\x18\x01 \x01(\x05\x12\x0f\n\x07\x66\x61n_out\x18\x02 \x01(\x05\x12\x12\n\nattributes\x18\x03 \x03(\t*i\n\x0eValidityFilter\x12\x1f\n\x1bVALIDITY_FILTER_UNSPECIFIED\x10\x00\x12\x1d\n\x19VALIDITY_FILTER_VALID_NOW\x10\x01\x12\x17\n\x13VALIDITY_FILTER_ANY\x10\x02*l\n\rRecencyAnchor\x12\x1e\n\x1aRECENCY_ANCHOR_UNSPECIFIED\x10\x00\x12\x1d\n\x19RECENCY_ANCHOR_VALID_FROM\x10\x01\x12\x1c\n\x18RECENCY_ANCHOR_LAST_USED\x10\x02*k\n\x0fOlderStatements\x12 \n\x1cOLDER_STATEMENTS_UNSPECIFIED\x10\x00\x12\x1b\n\x17OLDER_STATEMENTS_FOLLOW\x10\x01\x12\x19\n\x15OLDER_STATEMENTS_FOLD\x10\x02*o\n\tExactness\x12\x19\n\x15\x45XACTNESS_UNSPECIFIED\x10\x00\x12\x13\n\x0f\x45XACTNESS_EXACT\x10\x01\x12\x17\n\x13\x45XACTNESS_CERTIFIED\x10\x02\x12\x19\n\x15\x45XACTNESS_APPROXIMATE\x10\x03*q\n\nSearchPath\x12\x1b\n\x17SEARCH_PATH_UNSPECIFIED\x10\x00\x12\x14\n\x10SEARCH_PATH_SCAN\x10\x01\x12\x15\n\x11SEARCH_PATH_INDEX\x10\x02\x12\x19\n\x15SEARCH_PATH_NO_VECTOR\x10\x03\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1epillion/memory/v1/search.proto\x12\x11pillion.memory.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1dpillion/memory/v1/types.proto\"^\n\nTimeWindow\x12(\n\x04\x66rom\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12&\n\x02to\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\xd8\x05\n\x06\x46ilter\x12,\n\x08subjects\x18\x01 \x03(\x0b\x32\x1a.pillion.memory.v1.Subject\x12\x10\n\x08\x63ontexts\x18\x02 \x03(\t\x12\x14\n\x0c\x61ll_contexts\x18\x03 \x01(\x08\x12,\n\x05kinds\x18\x04 \x03(\x0e\x32\x1d.pillion.memory.v1.MemoryKind\x12\x31\n\x08statuses\x18\x05 \x03(\x0e\x32\x1f.pillion.memory.v1.MemoryStatus\x12\x12\n\nattributes\x18\x06 \x03(\t\x12\x12\n\nlabels_all\x18\x07 \x03(\t\x12\x12\n\nlabels_any\x18\x08 \x03(\t\x12\x13\n\x0blabels_none\x18\t \x03(\t\x12.\n\x07\x63reated\x18\n \x01(\x0b\x32\x1d.pillion.memory.v1.TimeWindow\x12\x31\n\nvalid_from\x18\x0b \x01(\x0b\x32\x1d.pillion.memory.v1.TimeWindow\x12\x16\n\x0eimportance_min\x18\x0c \x01(\x02\x12\x16\n\x0e\x63onfidence_min\x18\r \x01(\x02\x12\x33\n\x0csource_kinds\x18\x0e \x03(\x0e\x32\x1d.pillion.memory.v1.SourceKind\x12\x13\n\x0b\x65pisode_ids\x18\x0f \x03(\t\x12\x13\n\x0bsession_ids\x18\x10 \x03(\t\x12\x19\n\x11include_retracted\x18\x11 \x01(\x08\x12\x17\n\x0finclude_expired\x18\x12 \x01(\x08\x12\x33\n\x08validity\x18\x13 \x01(\x0e\x32!.pillion.memory.v1.ValidityFilter\x12)\n\x06\x61ny_of\x18\x14 \x03(\x0b\x32\x19.pillion.memory.v1.Filter\x12*\n\x07none_of\x18\x15 \x03(\x0b\x32\x19.pillion.memory.v1.Filter\x12\x14\n\x0c\x64\x65rived_from\x18\x16 \x03(\t\"\xcd\x02\n\x0eRankingProfile\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x1d\n\x10relevance_weight\x18\x02 \x01(\x02H\x00\x88\x01\x01\x12\x1b\n\x0erecency_weight\x18\x03 \x01(\x02H\x01\x88\x01\x01\x12\x1e\n\x11importance_weight\x18\x04 \x01(\x02H\x02\x88\x01\x01\x12\x33\n\nhalf_lives\x18\x05 \x03(\x0b\x32\x1f.pillion.memory.v1.KindHalfLife\x12\x38\n\x0erecency_anchor\x18\x06 \x01(\x0e\x32 .pillion.memory.v1.RecencyAnchor\x12\x16\n\tdiversity\x18\x07 \x01(\x02H\x03\x88\x01\x01\x42\x13\n\x11_relevance_weightB\x11\n\x0f_recency_weightB\x14\n\x12_importance_weightB\x0c\n\n_diversity\"i\n\x0cKindHalfLife\x12+\n\x04kind\x18\x01 \x01(\x0e\x32\x1d.pillion.memory.v1.MemoryKind\x12,\n\thalf_life\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\"\xc7\x01\n\tSearchHit\x12)\n\x06memory\x18\x01 \x01(\x0b\x32\x19.pillion.memory.v1.Memory\x12\r\n\x05score\x18\x02 \x01(\x02\x12,\n\x05parts\x18\x03 \x01(\x0b\x32\x1d.pillion.memory.v1.ScoreParts\x12\x17\n\x0folder_statement\x18\x04 \x01(\x08\x12\x12\n\nfolded_ids\x18\x05 \x03(\t\x12%\n\x04path\x18\x06 \x03(\x0b\x32\x17.pillion.memory.v1.Edge\"\x86\x01\n\nScoreParts\x12\x11\n\trelevance\x18\x01 \x01(\x02\x12\x0f\n\x07recency\x18\x02 \x01(\x02\x12\x12\n\nimportance\x18\x03 \x01(\x02\x12\x13\n\x06\x63osine\x18\x04 \x01(\x02H\x00\x88\x01\x01\x12\x14\n\x07lexical\x18\x05 \x01(\x02H\x01\x88\x01\x01\x42\t\n\x07_cosineB\n\n\x08_lexical\"\xd6\x01\n\x0bSearchTrace\x12+\n\x04path\x18\x01 \x01(\x0e\x32\x1d.pillion.memory.v1.SearchPath\x12\x10\n\x08memories\x18\x02 \x01(\x03\x12\x10\n\x08\x61\x64mitted\x18\x03 \x01(\x03\x12\x0e\n\x06scored\x18\x04 \x01(\x03\x12\x35\n\ncandidates\x18\x05 \x03(\x0b\x32!.pillion.memory.v1.TraceCandidate\x12/\n\x07timings\x18\x06 \x03(\x0b\x32\x1e.pillion.memory.v1.TraceTiming\"\x89\x01\n\x0eTraceCandidate\x12\x11\n\tmemory_id\x18\x01 \x01(\t\x12\x13\n\x0bproposed_by\x18\x02 \x03(\t\x12,\n\x05parts\x18\x03 \x01(\x0b\x32\x1d.pillion.memory.v1.ScoreParts\x12\r\n\x05score\x18\x04 \x01(\x02\x12\x12\n\ndropped_by\x18\x05 \x01(\t\"H\n\x0bTraceTiming\x12\x0c\n\x04step\x18\x01 \x01(\t\x12+\n\x08\x64uration\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\"\x8f\x01\n\x04\x45\x64ge\x12(\n\x04\x66rom\x18\x01 \x01(\x0b\x32\x1a.pillion.memory.v1.Subject\x12\x11\n\tattribute\x18\x02 \x01(\t\x12&\n\x02to\x18\x03 \x01(\x0b\x32\x1a.pillion.memory.v1.Subject\x12\x11\n\tmemory_id\x18\x04 \x01(\t\x12\x0f\n\x07version\x18\x05 \x01(\x03\"D\n\x0eGraphExpansion\x12\r\n\x05\x64\x65pth\x18\x01 \x01(\x05\x12\x0f\n\x07\x66\x61n_out\x18\x02 \x01(\x05\x12\x12\n\nattributes\x18\x03 \x03(\t*i\n\x0eValidityFilter\x12\x1f\n\x1bVALIDITY_FILTER_UNSPECIFIED\x10\x00\x12\x1d\n\x19VALIDITY_FILTER_VALID_NOW\x10\x01\x12\x17\n\x13VALIDITY_FILTER_ANY\x10\x02*l\n\rRecencyAnchor\x12\x1e\n\x1aRECENCY_ANCHOR_UNSPECIFIED\x10\x00\x12\x1d\n\x19RECENCY_ANCHOR_VALID_FROM\x10\x01\x12\x1c\n\x18RECENCY_ANCHOR_LAST_USED\x10\x02*k\n\x0fOlderStatements\x12 \n\x1cOLDER_STATEMENTS_UNSPECIFIED\x10\x00\x12\x1b\n\x17OLDER_STATEMENTS_FOLLOW\x10\x01\x12\x19\n\x15OLDER_STATEMENTS_FOLD\x10\x02*o\n\tExactness\x12\x19\n\x15\x45XACTNESS_UNSPECIFIED\x10\x00\x12\x13\n\x0f\x45XACTNESS_EXACT\x10\x01\x12\x17\n\x13\x45XACTNESS_CERTIFIED\x10\x02\x12\x19\n\x15\x45XACTNESS_APPROXIMATE\x10\x03*q\n\nSearchPath\x12\x1b\n\x17SEARCH_PATH_UNSPECIFIED\x10\x00\x12\x14\n\x10SEARCH_PATH_SCAN\x10\x01\x12\x15\n\x11SEARCH_PATH_INDEX\x10\x02\x12\x19\n\x15SEARCH_PATH_NO_VECTOR\x10\x03\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'pillion.memory.v1.search_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_VALIDITYFILTER']._serialized_start=2383
-  _globals['_VALIDITYFILTER']._serialized_end=2488
-  _globals['_RECENCYANCHOR']._serialized_start=2490
-  _globals['_RECENCYANCHOR']._serialized_end=2598
-  _globals['_OLDERSTATEMENTS']._serialized_start=2600
-  _globals['_OLDERSTATEMENTS']._serialized_end=2707
-  _globals['_EXACTNESS']._serialized_start=2709
-  _globals['_EXACTNESS']._serialized_end=2820
-  _globals['_SEARCHPATH']._serialized_start=2822
-  _globals['_SEARCHPATH']._serialized_end=2935
+  _globals['_VALIDITYFILTER']._serialized_start=2405
+  _globals['_VALIDITYFILTER']._serialized_end=2510
+  _globals['_RECENCYANCHOR']._serialized_start=2512
+  _globals['_RECENCYANCHOR']._serialized_end=2620
+  _globals['_OLDERSTATEMENTS']._serialized_start=2622
+  _globals['_OLDERSTATEMENTS']._serialized_end=2729
+  _globals['_EXACTNESS']._serialized_start=2731
+  _globals['_EXACTNESS']._serialized_end=2842
+  _globals['_SEARCHPATH']._serialized_start=2844
+  _globals['_SEARCHPATH']._serialized_end=2957
   _globals['_TIMEWINDOW']._serialized_start=149
   _globals['_TIMEWINDOW']._serialized_end=243
   _globals['_FILTER']._serialized_start=246
-  _globals['_FILTER']._serialized_end=952
-  _globals['_RANKINGPROFILE']._serialized_start=955
-  _globals['_RANKINGPROFILE']._serialized_end=1288
-  _globals['_KINDHALFLIFE']._serialized_start=1290
-  _globals['_KINDHALFLIFE']._serialized_end=1395
-  _globals['_SEARCHHIT']._serialized_start=1398
-  _globals['_SEARCHHIT']._serialized_end=1597
-  _globals['_SCOREPARTS']._serialized_start=1600
-  _globals['_SCOREPARTS']._serialized_end=1734
-  _globals['_SEARCHTRACE']._serialized_start=1737
-  _globals['_SEARCHTRACE']._serialized_end=1951
-  _globals['_TRACECANDIDATE']._serialized_start=1954
-  _globals['_TRACECANDIDATE']._serialized_end=2091
-  _globals['_TRACETIMING']._serialized_start=2093
-  _globals['_TRACETIMING']._serialized_end=2165
-  _globals['_EDGE']._serialized_start=2168
-  _globals['_EDGE']._serialized_end=2311
-  _globals['_GRAPHEXPANSION']._serialized_start=2313
-  _globals['_GRAPHEXPANSION']._serialized_end=2381
+  _globals['_FILTER']._serialized_end=974
+  _globals['_RANKINGPROFILE']._serialized_start=977
+  _globals['_RANKINGPROFILE']._serialized_end=1310
+  _globals['_KINDHALFLIFE']._serialized_start=1312
+  _globals['_KINDHALFLIFE']._serialized_end=1417
+  _globals['_SEARCHHIT']._serialized_start=1420
+  _globals['_SEARCHHIT']._serialized_end=1619
+  _globals['_SCOREPARTS']._serialized_start=1622
+  _globals['_SCOREPARTS']._serialized_end=1756
+  _globals['_SEARCHTRACE']._serialized_start=1759
+  _globals['_SEARCHTRACE']._serialized_end=1973
+  _globals['_TRACECANDIDATE']._serialized_start=1976
+  _globals['_TRACECANDIDATE']._serialized_end=2113
+  _globals['_TRACETIMING']._serialized_start=2115
+  _globals['_TRACETIMING']._serialized_end=2187
+  _globals['_EDGE']._serialized_start=2190
+  _globals['_EDGE']._serialized_end=2333
+  _globals['_GRAPHEXPANSION']._serialized_start=2335
+  _globals['_GRAPHEXPANSION']._serialized_end=2403
 # @@protoc_insertion_point(module_scope)

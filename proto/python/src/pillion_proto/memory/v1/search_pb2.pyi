@@ -69,7 +69,7 @@ class TimeWindow(_message.Message):
     def __init__(self, to: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., **kwargs) -> None: ...
 
 class Filter(_message.Message):
-    __slots__ = ("subjects", "contexts", "all_contexts", "kinds", "statuses", "attributes", "labels_all", "labels_any", "labels_none", "created", "valid_from", "importance_min", "confidence_min", "source_kinds", "episode_ids", "session_ids", "include_retracted", "include_expired", "validity", "any_of", "none_of")
+    __slots__ = ("subjects", "contexts", "all_contexts", "kinds", "statuses", "attributes", "labels_all", "labels_any", "labels_none", "created", "valid_from", "importance_min", "confidence_min", "source_kinds", "episode_ids", "session_ids", "include_retracted", "include_expired", "validity", "any_of", "none_of", "derived_from")
     SUBJECTS_FIELD_NUMBER: _ClassVar[int]
     CONTEXTS_FIELD_NUMBER: _ClassVar[int]
     ALL_CONTEXTS_FIELD_NUMBER: _ClassVar[int]
@@ -91,6 +91,7 @@ class Filter(_message.Message):
     VALIDITY_FIELD_NUMBER: _ClassVar[int]
     ANY_OF_FIELD_NUMBER: _ClassVar[int]
     NONE_OF_FIELD_NUMBER: _ClassVar[int]
+    DERIVED_FROM_FIELD_NUMBER: _ClassVar[int]
     subjects: _containers.RepeatedCompositeFieldContainer[_types_pb2.Subject]
     contexts: _containers.RepeatedScalarFieldContainer[str]
     all_contexts: bool
@@ -112,7 +113,8 @@ class Filter(_message.Message):
     validity: ValidityFilter
     any_of: _containers.RepeatedCompositeFieldContainer[Filter]
     none_of: _containers.RepeatedCompositeFieldContainer[Filter]
-    def __init__(self, subjects: _Optional[_Iterable[_Union[_types_pb2.Subject, _Mapping]]] = ..., contexts: _Optional[_Iterable[str]] = ..., all_contexts: bool = ..., kinds: _Optional[_Iterable[_Union[_types_pb2.MemoryKind, str]]] = ..., statuses: _Optional[_Iterable[_Union[_types_pb2.MemoryStatus, str]]] = ..., attributes: _Optional[_Iterable[str]] = ..., labels_all: _Optional[_Iterable[str]] = ..., labels_any: _Optional[_Iterable[str]] = ..., labels_none: _Optional[_Iterable[str]] = ..., created: _Optional[_Union[TimeWindow, _Mapping]] = ..., valid_from: _Optional[_Union[TimeWindow, _Mapping]] = ..., importance_min: _Optional[float] = ..., confidence_min: _Optional[float] = ..., source_kinds: _Optional[_Iterable[_Union[_types_pb2.SourceKind, str]]] = ..., episode_ids: _Optional[_Iterable[str]] = ..., session_ids: _Optional[_Iterable[str]] = ..., include_retracted: bool = ..., include_expired: bool = ..., validity: _Optional[_Union[ValidityFilter, str]] = ..., any_of: _Optional[_Iterable[_Union[Filter, _Mapping]]] = ..., none_of: _Optional[_Iterable[_Union[Filter, _Mapping]]] = ...) -> None: ...
+    derived_from: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, subjects: _Optional[_Iterable[_Union[_types_pb2.Subject, _Mapping]]] = ..., contexts: _Optional[_Iterable[str]] = ..., all_contexts: bool = ..., kinds: _Optional[_Iterable[_Union[_types_pb2.MemoryKind, str]]] = ..., statuses: _Optional[_Iterable[_Union[_types_pb2.MemoryStatus, str]]] = ..., attributes: _Optional[_Iterable[str]] = ..., labels_all: _Optional[_Iterable[str]] = ..., labels_any: _Optional[_Iterable[str]] = ..., labels_none: _Optional[_Iterable[str]] = ..., created: _Optional[_Union[TimeWindow, _Mapping]] = ..., valid_from: _Optional[_Union[TimeWindow, _Mapping]] = ..., importance_min: _Optional[float] = ..., confidence_min: _Optional[float] = ..., source_kinds: _Optional[_Iterable[_Union[_types_pb2.SourceKind, str]]] = ..., episode_ids: _Optional[_Iterable[str]] = ..., session_ids: _Optional[_Iterable[str]] = ..., include_retracted: bool = ..., include_expired: bool = ..., validity: _Optional[_Union[ValidityFilter, str]] = ..., any_of: _Optional[_Iterable[_Union[Filter, _Mapping]]] = ..., none_of: _Optional[_Iterable[_Union[Filter, _Mapping]]] = ..., derived_from: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class RankingProfile(_message.Message):
     __slots__ = ("name", "relevance_weight", "recency_weight", "importance_weight", "half_lives", "recency_anchor", "diversity")

@@ -95,14 +95,16 @@ class Subject(_message.Message):
     def __init__(self, type: _Optional[str] = ..., id: _Optional[str] = ...) -> None: ...
 
 class FactKey(_message.Message):
-    __slots__ = ("subject", "context", "attribute")
+    __slots__ = ("subject", "context", "attribute", "member")
     SUBJECT_FIELD_NUMBER: _ClassVar[int]
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
     ATTRIBUTE_FIELD_NUMBER: _ClassVar[int]
+    MEMBER_FIELD_NUMBER: _ClassVar[int]
     subject: Subject
     context: str
     attribute: str
-    def __init__(self, subject: _Optional[_Union[Subject, _Mapping]] = ..., context: _Optional[str] = ..., attribute: _Optional[str] = ...) -> None: ...
+    member: Value
+    def __init__(self, subject: _Optional[_Union[Subject, _Mapping]] = ..., context: _Optional[str] = ..., attribute: _Optional[str] = ..., member: _Optional[_Union[Value, _Mapping]] = ...) -> None: ...
 
 class Value(_message.Message):
     __slots__ = ("string_value", "int_value", "double_value", "bool_value", "time_value", "subject_value", "json_value")
@@ -285,7 +287,7 @@ class ReadOptions(_message.Message):
     def __init__(self, at_least_revision: _Optional[int] = ..., exact_revision: _Optional[int] = ..., known_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., as_of: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
 class Operation(_message.Message):
-    __slots__ = ("name", "verb", "progress", "done_units", "total_units", "unit", "state", "failure_reason", "started_at", "ended_at", "kept_for", "consolidate", "forget")
+    __slots__ = ("name", "verb", "progress", "done_units", "total_units", "unit", "state", "failure_reason", "started_at", "ended_at", "kept_for", "consolidate", "forget", "migration")
     NAME_FIELD_NUMBER: _ClassVar[int]
     VERB_FIELD_NUMBER: _ClassVar[int]
     PROGRESS_FIELD_NUMBER: _ClassVar[int]
@@ -299,6 +301,7 @@ class Operation(_message.Message):
     KEPT_FOR_FIELD_NUMBER: _ClassVar[int]
     CONSOLIDATE_FIELD_NUMBER: _ClassVar[int]
     FORGET_FIELD_NUMBER: _ClassVar[int]
+    MIGRATION_FIELD_NUMBER: _ClassVar[int]
     name: str
     verb: str
     progress: float
@@ -312,7 +315,22 @@ class Operation(_message.Message):
     kept_for: _duration_pb2.Duration
     consolidate: ConsolidateReport
     forget: ForgetReport
-    def __init__(self, name: _Optional[str] = ..., verb: _Optional[str] = ..., progress: _Optional[float] = ..., done_units: _Optional[int] = ..., total_units: _Optional[int] = ..., unit: _Optional[str] = ..., state: _Optional[_Union[OperationState, str]] = ..., failure_reason: _Optional[str] = ..., started_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., ended_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., kept_for: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., consolidate: _Optional[_Union[ConsolidateReport, _Mapping]] = ..., forget: _Optional[_Union[ForgetReport, _Mapping]] = ...) -> None: ...
+    migration: MigrationReport
+    def __init__(self, name: _Optional[str] = ..., verb: _Optional[str] = ..., progress: _Optional[float] = ..., done_units: _Optional[int] = ..., total_units: _Optional[int] = ..., unit: _Optional[str] = ..., state: _Optional[_Union[OperationState, str]] = ..., failure_reason: _Optional[str] = ..., started_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., ended_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., kept_for: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., consolidate: _Optional[_Union[ConsolidateReport, _Mapping]] = ..., forget: _Optional[_Union[ForgetReport, _Mapping]] = ..., migration: _Optional[_Union[MigrationReport, _Mapping]] = ...) -> None: ...
+
+class MigrationReport(_message.Message):
+    __slots__ = ("attribute", "schema_version", "migrated", "misfits", "misfit_ids")
+    ATTRIBUTE_FIELD_NUMBER: _ClassVar[int]
+    SCHEMA_VERSION_FIELD_NUMBER: _ClassVar[int]
+    MIGRATED_FIELD_NUMBER: _ClassVar[int]
+    MISFITS_FIELD_NUMBER: _ClassVar[int]
+    MISFIT_IDS_FIELD_NUMBER: _ClassVar[int]
+    attribute: str
+    schema_version: int
+    migrated: int
+    misfits: int
+    misfit_ids: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, attribute: _Optional[str] = ..., schema_version: _Optional[int] = ..., migrated: _Optional[int] = ..., misfits: _Optional[int] = ..., misfit_ids: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class ConsolidateReport(_message.Message):
     __slots__ = ("clusters", "created", "consolidated", "skipped", "promoted_ids", "dry_run", "more")
