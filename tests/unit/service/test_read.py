@@ -62,6 +62,34 @@ def test_a_batch_is_read_in_order_with_gaps(service):
     assert found[5] == found[2]
 
 
+def test_the_present_never_pairs_a_row_with_the_version_of_a_later_one(service):
+    """Writes that land at any moment of a read: what it returns was so at its revision."""
+    service.put("0")
+    versions = {"0": service.current().fact_version}
+    others_write = False
+
+    def after_a_write(ask):
+        def answer(*given):
+            nonlocal others_write
+            if others_write:
+                others_write = False
+                service.clock.advance(1)
+                value = str(len(versions))
+                versions[value] = service.put(value).fact_version
+                service.clock.advance(1)
+                others_write = True
+            return ask(*given)
+
+        return answer
+
+    service.clock.now_us = after_a_write(service.clock.now_us)
+    service.store.head = after_a_write(service.store.head)
+    others_write = True
+    found = service.current()
+    assert len(versions) > 1
+    assert found.fact_version == versions[found.value.data]
+
+
 @pytest.mark.parametrize(
     ("targets", "reason", "field"),
     [

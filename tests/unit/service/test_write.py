@@ -21,6 +21,7 @@ from pillion.service.draft import SCAN_STEP
 from pillion_testing.fakes import START, uuid7
 from pillion_testing.service import (
     ACME,
+    NEW,
     add,
     close_item,
     confirm,
@@ -79,6 +80,27 @@ def test_a_retry_gets_the_first_answer(service):
     assert not first.replayed
     assert again.results == first.results
     assert (again.revision, again.recorded_at) == (first.revision, first.recorded_at)
+
+
+@pytest.mark.parametrize("when", [NEW, version_is(1)])
+def test_a_retry_beside_its_first_try_gets_the_first_answer(service, monkeypatch, when):
+    """The first try commits after the retry has looked for it, and then stands in its way."""
+    if when is not NEW:
+        service.put("a")
+    service.clock.advance()
+    look, tries = service.store.find_token, []
+
+    def find_token(partition, token):
+        found = look(partition, token)
+        if not tries:
+            tries.append("the first")
+            tries.append(service.write(put_fact("b", when=when), request_id="r"))
+        return found
+
+    monkeypatch.setattr(service.store, "find_token", find_token)
+    retry = service.write(put_fact("b", when=when), request_id="r")
+    assert retry.replayed
+    assert (retry.revision, retry.results) == (tries[1].revision, tries[1].results)
 
 
 def test_the_same_request_id_means_other_things_to_other_verbs_and_tenants(service):

@@ -89,12 +89,15 @@ class Reader:
         if not targets:
             raise PillionError.of_field("targets", "must not be empty")
         check_count("targets", len(targets), BATCH_GET_MAX)
-        as_of = self._as_of(read)
+        check_instant("read.as_of", read.as_of)
         for target in targets:
             if target.fact is not None:
                 check_fact_key("target.fact", target.fact)
         wait_for_revision(self._store, partition, read.at_least_revision, deadline)
         draft = Draft(self._store, partition)
+        # After the revision is fixed: else a row that it holds could begin after this "now", and
+        # the row before it would be returned with the version of the timeline that has both.
+        as_of = self._as_of(read)
         keys = self._keys.at(partition, draft.revision)
         ids = [self._memory_id(draft, keys, target, as_of) for target in targets]
         reader = RecordReader(self._store, partition, keys)

@@ -82,15 +82,22 @@ class Writer:
         check_partition(partition)
         check_write(command)
         token = token_id("write", command.request_id) if command.request_id else b""
-        if token:
-            earlier = self._store.find_token(partition, token)
-            if earlier is not None:
-                return self._replayed(partition, command, earlier)
+        earlier = self._find_earlier(partition, token)
+        if earlier is not None:
+            return self._replayed(partition, command, earlier)
         made = self.make_vectors(command.mutations, command.embedding_mode, deadline)
         for _ in range(COMMIT_TRIES_MAX):
             deadline.check()
             draft, applier = self.open_draft(partition, made, commits=not command.validate_only)
-            results = _apply_all(applier, command)
+            try:
+                results = _apply_all(applier, command)
+            except PillionError:
+                # What stands in its way may be itself: an earlier try of the same request that
+                # was still at work, and is in this draft's revision by now.
+                earlier = self._find_earlier(partition, token)
+                if earlier is not None:
+                    return self._replayed(partition, command, earlier)
+                raise
             if command.validate_only:
                 return self._answer(partition, draft.revision, results, self._clock.now_us())
             memo = answers.encode(command.body_digest, results)
@@ -152,6 +159,10 @@ class Writer:
                 )
             by_text[text] = np.ascontiguousarray(row, dtype="<f4").tobytes()
         return MadeVectors(by_text)
+
+    def _find_earlier(self, partition: Partition, token: bytes) -> Committed | None:
+        """Return what an earlier try of this request did, if one is on disk."""
+        return self._store.find_token(partition, token) if token else None
 
     def _replayed(
         self, partition: Partition, command: WriteCommand, earlier: Committed
