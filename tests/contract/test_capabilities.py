@@ -13,6 +13,7 @@ from google.protobuf import message_factory
 from google.rpc import error_details_pb2
 from grpc_status import rpc_status
 from pillion.bootstrap import SystemClock, Uuid7Source
+from pillion.schemas.json_schema import JsonSchemaCompiler
 from pillion.service import ServiceSettings, assemble
 from pillion.transport.capabilities import FEATURES, METHODS
 from pillion.transport.identity import LocalAuthenticator
@@ -113,6 +114,7 @@ def channel(tmp_path_factory):
         embedder=None,
         summarizers={"extractive": SimpleNamespace(summarize=lambda *_, **__: [])},
         lost_details=lambda *_: [],
+        schemas=JsonSchemaCompiler(),
         clock=clock,
         ids=Uuid7Source(),
         settings=ServiceSettings(),

@@ -22,6 +22,7 @@ from pillion.config import SettingsError, parse_address
 from pillion.embedders.entry_points import PluginError, installed, load_factory
 from pillion.embedders.errors import EmbedderMisconfigured
 from pillion.embedders.registry import create_embedder
+from pillion.schemas.json_schema import JsonSchemaCompiler
 from pillion.service import ServiceSettings, assemble
 from pillion.summarizers.details import lost_details
 from pillion.transport.identity import LocalAuthenticator, TokenFileError, load_tokens
@@ -105,9 +106,14 @@ def start(settings: Settings) -> Running:
             embedder=embedder,
             summarizers=summarizers,
             lost_details=lost_details,
+            schemas=JsonSchemaCompiler(),
             clock=clock,
             ids=Uuid7Source(),
-            settings=ServiceSettings(index_from=settings.index_from, format_version=FORMAT_VERSION),
+            settings=ServiceSettings(
+                index_from=settings.index_from,
+                format_version=FORMAT_VERSION,
+                refuse_unregistered=settings.unregistered_attributes == "refuse",
+            ),
         )
         opened.pop_all()
         opened.callback(use_cases.close)

@@ -10,7 +10,7 @@ import difflib
 import ipaddress
 import tomllib
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic_settings import (
@@ -127,6 +127,10 @@ class Settings(BaseSettings):
         int,
         Field(ge=1, description="Vectors of a partition from which an approximate index pays."),
     ] = INDEX_FROM_DEFAULT
+    unregistered_attributes: Annotated[
+        Literal["accept", "refuse"],
+        Field(description="Facts of attributes that nobody registered: 'accept' or 'refuse'."),
+    ] = "accept"
     log_level: Annotated[LogLevel, Field(description="debug, info, warning or error.")] = (
         LogLevel.INFO
     )

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pillion.domain.embedding import EmbedderIdentity
+    from pillion.domain.schemas import Problem
     from pillion.domain.statements import ExtractedStatement
 
 
@@ -72,4 +73,27 @@ class Deadline(Protocol):
 
     def check(self) -> None:
         """Raise PillionError DEADLINE_EXCEEDED or CANCELLED when the caller is gone."""
+        ...
+
+
+class ValueCheck(Protocol):
+    """A compiled schema. Safe to call from several threads."""
+
+    def problems(self, instance: object) -> list[Problem]:
+        """Return what is wrong with a value in JSON's types; empty: it fits.
+
+        At most a few problems are named, and none of them quotes the value.
+        """
+        ...
+
+
+class SchemaCompiler(Protocol):
+    """Understands JSON Schema (draft 2020-12) without reaching for anything outside the text."""
+
+    def compile(self, json_schema: str) -> ValueCheck:
+        """Return the check that a schema describes.
+
+        Raises:
+            PillionError: INVALID_FIELD at ``json_schema`` for what is no schema.
+        """
         ...

@@ -5,12 +5,15 @@ partition's secret. A key is one family byte and fixed-width parts, so ranges ar
 
     family  key after the family byte               value
     a       name                                    a setting of the partition
+    b       attribute(16) memory id(16)             empty: every fact of an attribute
     c       created(8) memory id(16)                empty: memories by creation
     d       source id(16) derived id(16)            empty: what came from a source
     e       episode id(16)                          an episode
     f       fact(16) memory id(16)                  empty: every row a key ever had, its guesses,
                                                     and named statements that became no row
+    g       attribute(16)                           where an attribute's registration stands
     h       fact(16)                                the head of a timeline
+    j       attribute(16) schema version(4)         one version of a registered attribute
     k       recorded(8) episode id(16)              empty: episodes by capture
     m       memory id(16)                           a memory
     q       memory id(16)                           a vector that is still to be made
@@ -40,7 +43,11 @@ _SIGN: Final = 1 << 63
 # Hashes that are kept: contexts, kinds of source and the like come up in every search.
 COLUMNS_KEPT_MAX: Final = 4096
 
+SCHEMA_VERSION_BYTES: Final = 4
 EMBEDDER_KEY: Final = b"aembedder"
+# How far the index by attribute (``b``) reaches back: partitions of earlier versions lack it.
+BY_ATTRIBUTE_KEY: Final = b"abyattribute"
+REGISTRATIONS: Final = b"g"
 
 
 class SubjectRecord(IntEnum):
@@ -141,6 +148,26 @@ class KeySpace:
     def subject(self, subject: Subject) -> bytes:
         """Return the hash of a subject."""
         return self._hash("subject", subject.type, subject.id)
+
+    def attribute(self, name: str) -> bytes:
+        """Return the hash of an attribute."""
+        return self._hash("attribute", name)
+
+    def registration(self, name: str) -> bytes:
+        """Return the key of an attribute's registration."""
+        return REGISTRATIONS + self.attribute(name)
+
+    def schema(self, name: str, schema_version: int) -> bytes:
+        """Return the key of one version of a registered attribute."""
+        return b"j" + self.attribute(name) + schema_version.to_bytes(SCHEMA_VERSION_BYTES, "big")
+
+    def of_attribute(self, name: str, memory_id: UUID) -> bytes:
+        """Return the key of a fact in the index by attribute."""
+        return self.attribute_range(name) + memory_id.bytes
+
+    def attribute_range(self, name: str) -> bytes:
+        """Return the prefix of all facts of an attribute."""
+        return b"b" + self.attribute(name)
 
     def column(self, *parts: str) -> int:
         """Return a 64-bit hash for the ranker's columns: a name, kept apart by its first part."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import struct
 from contextlib import contextmanager
 
@@ -30,8 +31,10 @@ from pillion.domain.mutations import (
     RetractMemory,
 )
 from pillion.domain.queries import Filter, ReadAt, SearchQuery, Target
+from pillion.domain.schemas import AttributeSchema, ExistingValues, RegisterCommand
 from pillion.domain.scope import FactKey, Partition, Subject
 from pillion.domain.values import Value, ValueKind
+from pillion.schemas.json_schema import JsonSchemaCompiler
 from pillion.service import ServiceSettings, assemble
 from pillion.summarizers.details import lost_details
 from pillion.summarizers.extractive import create as create_extractive
@@ -82,7 +85,7 @@ def fact(value="v", *, attribute="deadline", subject=MIRA, source=STATED, **more
 
 
 def put_fact(
-    value="v", *, when: Precondition = ANY, policy=ConflictPolicy.REJECT, **more
+    value="v", *, when: Precondition = ANY, policy: ConflictPolicy | None = None, **more
 ) -> PutFact:
     return PutFact(fact(value, **more), when, policy)
 
@@ -144,6 +147,7 @@ class Service:
         lost=lost_details,
         index_from=1_000_000,
         partition=ACME,
+        refuse_unregistered=False,
     ) -> None:
         self.store = store
         self.clock = clock or FakeClock()
@@ -156,9 +160,12 @@ class Service:
             embedder=embedder,
             summarizers=summarizers or {"extractive": create_extractive({})},
             lost_details=lost,
+            schemas=JsonSchemaCompiler(),
             clock=self.clock,
             ids=self.ids,
-            settings=ServiceSettings(index_from=index_from),
+            settings=ServiceSettings(
+                index_from=index_from, refuse_unregistered=refuse_unregistered
+            ),
         )
 
     def close(self) -> None:
@@ -209,7 +216,48 @@ class Service:
             partition or self.partition, command, self.patience
         )
 
+    def register(
+        self,
+        json_schema="true",
+        *,
+        attribute="deadline",
+        when: Precondition = ANY,
+        existing=ExistingValues.MUST_FIT,
+        validate_only=False,
+        request_id="",
+        digest=b"d",
+        partition=None,
+        deadline=None,
+        **more,
+    ):
+        """Register an attribute; a schema that is no text is written as JSON."""
+        if not isinstance(json_schema, str):
+            json_schema = json.dumps(json_schema)
+        command = RegisterCommand(
+            schema=AttributeSchema(attribute=attribute, json_schema=json_schema, **more),
+            precondition=when,
+            existing_values=existing,
+            validate_only=validate_only,
+            request_id=request_id,
+            body_digest=digest,
+        )
+        return self.use_cases.registrar.register(
+            partition or self.partition, command, deadline or self.patience
+        )
+
     # --- reading ---------------------------------------------------------------------------
+
+    def schema(self, attribute="deadline", version=0, *, partition=None):
+        """One version of a registered attribute; 0: the latest."""
+        return self.use_cases.catalogue.get(partition or self.partition, attribute, version)
+
+    def schemas(self, page_size=0, page_token="", *, partition=None):
+        return self.use_cases.catalogue.page(
+            partition or self.partition,
+            page_size=page_size,
+            page_token=page_token,
+            deadline=self.patience,
+        )
 
     @property
     def revision(self) -> int:

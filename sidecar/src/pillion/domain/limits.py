@@ -69,6 +69,20 @@ WEIGHTS_SUM_MIN: Final = 1e-6
 # Half-lives a request may ask for, in microseconds: 1 minute to 100 years.
 HALF_LIFE_MIN_US: Final = 60 * 1_000_000
 HALF_LIFE_MAX_US: Final = 100 * 365 * 86_400 * 1_000_000
+# A JSON Schema as text. Compressed it fits one record of the store, however it is written.
+SCHEMA_BYTES_MAX: Final = 64 * 1024
+# Subschemas that a schema comes to once its references are written out: what checking one value
+# costs is at most this many steps for each of its parts.
+SCHEMA_NODES_MAX: Final = 2000
+# How deep they nest; the validator itself ends at 255.
+SCHEMA_DEPTH_MAX: Final = 100
+# Regular expressions of one schema: each may take half a megabyte once compiled.
+SCHEMA_PATTERNS_MAX: Final = 64
+SUBJECT_TYPES_MAX: Final = 32
+# Attributes registered in one partition: a page of them is sorted by name in memory.
+ATTRIBUTES_MAX: Final = 1000
+ATTRIBUTES_PAGE_MAX: Final = 100
+MISFITS_SHOWN_MAX: Final = 100
 # Years 1 to 9999, the range of the contract's timestamps, in microseconds since the epoch.
 INSTANT_MIN_US: Final = -62_135_596_800_000_000
 INSTANT_MAX_US: Final = 253_402_300_799_999_999

@@ -80,11 +80,11 @@ class MemoryDraft:
 
 @dataclass(frozen=True, slots=True)
 class PutFact:
-    """State a fact on its key's timeline."""
+    """State a fact on its key's timeline. No policy: the attribute's own, else REJECT."""
 
     fact: MemoryDraft
     precondition: Precondition
-    conflict_policy: ConflictPolicy = ConflictPolicy.REJECT
+    conflict_policy: ConflictPolicy | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,9 @@ from enum import IntEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pillion.domain.mutations import ConflictPolicy
+    from uuid import UUID
+
+    from pillion.domain.mutations import ConflictPolicy, Precondition
 
 
 class Cardinality(IntEnum):
@@ -46,3 +48,84 @@ class AttributeSchema:
     schema_version: int = 1
     registered_at: int = 0
     version: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Registration:
+    """Where an attribute's registration stands: what every write of a fact of it reads.
+
+    A proposal is a schema version that is being checked against the values that are there. While
+    it is live, writers satisfy it as well as the latest version.
+
+    Attributes:
+        attribute: Its name.
+        latest: The schema version that holds; 0: none does yet.
+        digest: Of the record of that version; empty: none.
+        proposed: The schema version that is being checked; 0: none is.
+        proposed_digest: Of its record; empty: none.
+        proposed_until: When it lapses, in microseconds since the epoch.
+    """
+
+    attribute: str
+    latest: int = 0
+    digest: bytes = b""
+    proposed: int = 0
+    proposed_digest: bytes = b""
+    proposed_until: int = 0
+
+    def proposal_is_live(self, now: int) -> bool:
+        """Return whether a proposal binds writers at an instant."""
+        return self.proposed > 0 and now < self.proposed_until
+
+    def without_proposal(self) -> Registration:
+        """Return the registration as it is without its proposal."""
+        return Registration(attribute=self.attribute, latest=self.latest, digest=self.digest)
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Why a value does not fit a schema. Quotes the schema, never the value.
+
+    Attributes:
+        place: What in the schema it breaks, as a JSON pointer.
+        description: What that asks for; empty: the place says enough.
+    """
+
+    place: str
+    description: str = ""
+
+
+class ExistingValues(IntEnum):
+    """What becomes of a registration that values do not fit. Numbers as in the contract."""
+
+    MUST_FIT = 1
+    MAY_DIFFER = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegisterCommand:
+    """A registration. ``body_digest`` tells a retry from another request of the same id."""
+
+    schema: AttributeSchema
+    precondition: Precondition
+    existing_values: ExistingValues = ExistingValues.MUST_FIT
+    validate_only: bool = False
+    request_id: str = ""
+    body_digest: bytes = b""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegisterAnswer:
+    """What a registration did, or would do.
+
+    Attributes:
+        schema: As stored.
+        revision: Of the commit; of what it was checked against where nothing was committed.
+        misfits: Values that are held now and do not fit.
+        misfit_ids: The memories of those, at most `limits.MISFITS_SHOWN_MAX`.
+    """
+
+    schema: AttributeSchema
+    revision: int
+    misfits: int = 0
+    misfit_ids: tuple[UUID, ...] = ()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from pillion.domain.errors import PillionError, Reason
+from pillion.domain.errors import FieldViolation, PillionError, Reason
 from pillion.domain.field_checks import checked_value
 from pillion.domain.memory import (
     CONFIDENCE_DEFAULT,
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from pillion.domain.embedding import EmbedderIdentity
     from pillion.domain.mutations import Guard, MemoryDraft, Mutation
     from pillion.service.draft import Draft
+    from pillion.service.registry import Registry
     from pillion.service.vectors import MadeVectors
 
 T = TypeVar("T")
@@ -88,11 +89,13 @@ class Applier:
         new_id: Callable[[], UUID],
         server_space: EmbedderIdentity | None,
         made: MadeVectors,
+        registry: Registry,
     ) -> None:
         self._draft = draft
         self._keys = keys
         self._now = now
         self._new_id = new_id
+        self._registry = registry
         self.records = Records(draft, keys, VectorWriter(draft, server_space, made))
         self.timelines = Timelines(draft, keys, self.records, now)
 
@@ -184,6 +187,7 @@ class Applier:
         self._refuse_taken(memory.id)
         if mutation.fact.id is not None:
             self._refuse_heard(memory)
+        memory, schema = self._registry.checked(self._draft, memory, self._now)
         require_fact(mutation.precondition, self._draft, self._keys, memory.fact_key)
         if memory.status is MemoryStatus.CANDIDATE:
             # A guess is kept beside the timeline; it joins it when somebody confirms it.
@@ -191,9 +195,10 @@ class Applier:
             # So that forgetting the fact finds its guesses too.
             self._draft.put(self._keys.row(memory.fact_key, memory.id))
             return MutationResult(memory.id, Outcome.CREATED, valid_to=memory.valid_to)
+        policy = mutation.conflict_policy or (schema.conflict_policy if schema else None)
         result = self.timelines.put(
             memory,
-            mutation.conflict_policy,
+            policy or ConflictPolicy.REJECT,
             mutation.fact.valid_to,
             self._new_id,
             vector=mutation.fact.vector,
@@ -301,6 +306,10 @@ class Applier:
             self.records.update(confirmed)
             return MutationResult(old.id, Outcome.UPDATED, valid_to=old.valid_to)
         end = None if old.valid_to == FOREVER else old.valid_to
+        try:
+            confirmed, _ = self._registry.checked(self._draft, confirmed, self._now)
+        except PillionError as error:
+            raise _of_candidate(error) from None
         result = self.timelines.put(
             confirmed,
             ConflictPolicy.PREFER_SOURCE,
@@ -383,6 +392,21 @@ _PATCH_DEFAULTS = {
     "confidence": CONFIDENCE_DEFAULT,
     "expires_at": FOREVER,
 }
+
+
+def _of_candidate(error: PillionError) -> PillionError:
+    """Return why a candidate does not fit: its value is no field of the request."""
+    field = "confirm_memory.memory_id"
+    return PillionError(
+        error.reason,
+        f"{field}: the candidate's {error.message}",
+        violations=[
+            FieldViolation(field, f"the candidate's {one.field} {one.description}")
+            for one in error.violations
+        ],
+        metadata=error.metadata,
+        retry_after_ms=error.retry_after_ms,
+    )
 
 
 def _or(value: T | None, default: T) -> T:

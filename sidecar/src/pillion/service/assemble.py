@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, Final
 from pillion.domain.limits import INDEX_FROM_DEFAULT
 from pillion.embedders.cache import QueryCache
 from pillion.jobs.embedding import EmbeddingJob
+from pillion.service.catalogue import Catalogue
 from pillion.service.consolidator import Consolidator
 from pillion.service.forgetter import Forgetter
 from pillion.service.importer import Importer
 from pillion.service.partitions import KeySpaces
 from pillion.service.pending import PendingVectors
 from pillion.service.reader import Reader
+from pillion.service.registrar import Registrar
+from pillion.service.registry import Registry
 from pillion.service.residents import Residents
 from pillion.service.searcher import Searcher
 from pillion.service.statistics import StatisticsReader
@@ -24,7 +27,7 @@ if TYPE_CHECKING:
 
     from pillion_storage.api import Store
 
-    from pillion.ports import Clock, Embedder, IdSource, Summarizer
+    from pillion.ports import Clock, Embedder, IdSource, SchemaCompiler, Summarizer
 
 QUERY_CACHE_ENTRIES: Final = 1024
 
@@ -37,11 +40,13 @@ class ServiceSettings:
         index_from: Vectors of a partition from which it is searched by an approximate index.
         query_cache_entries: Query vectors that are remembered.
         format_version: Of the store's files, for ``stats``.
+        refuse_unregistered: Facts of attributes that nobody registered are refused.
     """
 
     index_from: int = INDEX_FROM_DEFAULT
     query_cache_entries: int = QUERY_CACHE_ENTRIES
     format_version: int = 0
+    refuse_unregistered: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +59,8 @@ class UseCases:
     searcher: Searcher
     forgetter: Forgetter
     consolidator: Consolidator
+    registrar: Registrar
+    catalogue: Catalogue
     statistics: StatisticsReader
     closers: tuple[Callable[[], None], ...]
 
@@ -70,6 +77,7 @@ def assemble(
     embedder: Embedder | None,
     summarizers: Mapping[str, Summarizer],
     lost_details: Callable[[Sequence[str], Sequence[str]], Sequence[str]],
+    schemas: SchemaCompiler,
     clock: Clock,
     ids: IdSource,
     settings: ServiceSettings,
@@ -84,7 +92,17 @@ def assemble(
         else None
     )
     residents = Residents(store, keys, index_from=settings.index_from)
-    writer = Writer(store=store, keys=keys, clock=clock, ids=ids, embedder=queries, pending=pending)
+    registry = Registry(store, keys, schemas, refuse_unregistered=settings.refuse_unregistered)
+    catalogue = Catalogue(store=store, keys=keys)
+    writer = Writer(
+        store=store,
+        keys=keys,
+        clock=clock,
+        ids=ids,
+        embedder=queries,
+        pending=pending,
+        registry=registry,
+    )
     closers: list[Callable[[], None]] = []
     if queries is not None:
         job = EmbeddingJob(store, queries, pending)
@@ -118,6 +136,10 @@ def assemble(
             summarizers=summarizers,
             lost_details=lost_details,
         ),
+        registrar=Registrar(
+            store=store, keys=keys, clock=clock, registry=registry, catalogue=catalogue
+        ),
+        catalogue=catalogue,
         statistics=StatisticsReader(
             store=store,
             store_kind=store_kind,

@@ -31,7 +31,7 @@ class Draft:
 
     def __init__(self, store: Store, partition: Partition) -> None:
         self._store = store
-        self._partition = partition
+        self.partition = partition
         self.revision = store.head(partition).revision
         self._read: dict[bytes, tuple[int, bytes | None]] = {}
         self._changed: dict[bytes, bytes | None] = {}
@@ -42,7 +42,7 @@ class Draft:
         wanted = [key for key in keys if key not in self._read]
         if not wanted:
             return
-        found = self._store.read(self._partition, wanted, at=self.revision).entries
+        found = self._store.read(self.partition, wanted, at=self.revision).entries
         for key in wanted:
             entry = found.get(key)
             self._read[key] = (entry.version, entry.value) if entry is not None else (0, None)
@@ -130,7 +130,7 @@ class Draft:
     ) -> Iterator[tuple[bytes, bytes]]:
         while True:
             page = self._store.scan(
-                self._partition, start, end, limit=step, reverse=reverse, at=self.revision
+                self.partition, start, end, limit=step, reverse=reverse, at=self.revision
             )
             for row in page.rows:
                 yield row.key, row.value

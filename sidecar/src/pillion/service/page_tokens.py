@@ -60,7 +60,7 @@ class PageToken:
             body = base64.b64decode(text, altchars=b"-_", validate=True)
             revision, as_of, place, found = codec.unpack(body)
         except (ValueError, TypeError, Corrupt) as error:
-            raise _bad_token() from error
+            raise bad_token() from error
         if (
             found != digest
             or type(revision) is not int
@@ -69,9 +69,9 @@ class PageToken:
             or not 0 <= revision <= head
             or not INSTANT_MIN_US <= as_of <= INSTANT_MAX_US
         ):
-            raise _bad_token()
+            raise bad_token()
         if place and not (place.startswith(prefix) and len(place) == len(prefix) + place_bytes):
-            raise _bad_token()
+            raise bad_token()
         return cls(revision, as_of, place, digest)
 
 
@@ -107,7 +107,8 @@ def _utf8_bytes(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
 
 
-def _bad_token() -> PillionError:
+def bad_token() -> PillionError:
+    """Return the error for a token that is not one of the listing."""
     return PillionError.of_field(
         "page_token",
         "is not one of this listing: pass on next_page_token with everything else unchanged",

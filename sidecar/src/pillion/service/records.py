@@ -110,6 +110,8 @@ class Records:
                 memory.subject, SubjectRecord.MEMORY, memory.created_at, memory.id
             )
         )
+        if memory.attribute:
+            self._draft.put(self._keys.of_attribute(memory.attribute, memory.id))
         for source_id in memory.derived_from:
             self._draft.put(derived_key(source_id, memory.id))
         if memory.source.episode_id is not None:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from pillion.ports import Clock, Deadline, IdSource
     from pillion.service.partitions import KeySpaces
     from pillion.service.pending import PendingVectors
+    from pillion.service.registry import Registry
 
 TOKEN_BYTES: Final = 16
 
@@ -63,6 +64,7 @@ class Writer:
         ids: IdSource,
         embedder: QueryCache | None,
         pending: PendingVectors,
+        registry: Registry,
     ) -> None:
         self._store = store
         self._keys = keys
@@ -70,6 +72,7 @@ class Writer:
         self._ids = ids
         self._embedder = embedder
         self._pending = pending
+        self._registry = registry
 
     def write(self, partition: Partition, command: WriteCommand, deadline: Deadline) -> WriteAnswer:
         """Apply a Write: all of its mutations, or none.
@@ -127,6 +130,7 @@ class Writer:
             new_id=self._ids.new_id,
             server_space=self._embedder.identity if self._embedder is not None else None,
             made=made,
+            registry=self._registry,
         )
         return draft, applier
 

@@ -113,11 +113,10 @@ def _put_fact(put: wire.PutFact) -> PutFact:
     if not fact.attribute:
         raise PillionError.of_field("put_fact.fact.attribute", "it is required")
     required(fact, "value", "put_fact.fact.value")
-    policy = optional_enum(ConflictPolicy, put.conflict_policy, "put_fact.conflict_policy")
     return PutFact(
         _draft(fact, "put_fact.fact", kind),
         precondition_from_wire(put, "put_fact.precondition"),
-        policy or ConflictPolicy.REJECT,
+        optional_enum(ConflictPolicy, put.conflict_policy, "put_fact.conflict_policy"),
     )
 
 

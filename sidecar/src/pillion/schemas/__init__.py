@@ -1,0 +1,1 @@
+"""JSON Schema by a library: the one place that knows it."""
