@@ -1,0 +1,1 @@
+"""Concurrent histories of a real server that is killed: made, kept, accounted for and checked."""
