@@ -90,10 +90,16 @@ format: setup ## Format Python and Rust
 demo: setup ## Play the story of a passport deadline through a real server
 	@$(BIN)/pillion demo
 
+.PHONY: histories
+histories: setup ## Kill a server at work 200 times, check the histories (needs Go), keep the run
+	@$(BIN)/python tests/linearizability/run.py --kills 200 --keep
+	@$(BIN)/python benchmarks/report.py
+
 .PHONY: bench
 bench: setup ## Measure, beside floors, and keep the runs under benchmarks/runs
 	@$(BIN)/python benchmarks/load/search_latency.py --keep
 	@$(BIN)/python benchmarks/load/import_memory.py --keep
+	@$(BIN)/python benchmarks/load/cas_contention.py --keep
 	@$(BIN)/python benchmarks/quality/locomo.py --keep || test $$? -eq 3
 	@$(BIN)/pytest -q benchmarks/micro/test_ranker.py benchmarks/micro/test_storage.py benchmarks/micro/test_conversion.py --benchmark-only --benchmark-json=.benchmarks.json
 	@$(BIN)/python benchmarks/keep_micro.py .benchmarks.json

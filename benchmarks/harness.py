@@ -106,6 +106,27 @@ def percentiles(seconds: list[float]) -> dict[str, float]:
     }
 
 
+def flushes_per_second(folder: Path, seconds: float) -> float:
+    """Return how often a page is overwritten and flushed to disk in a second, one after another.
+
+    It is the floor of every durable write that waits for the one before it.
+    """
+    path = folder / "floor"
+    page = os.urandom(4096)
+    with path.open("wb", buffering=0) as file:
+        file.write(page * 16)
+        os.fsync(file.fileno())
+        count = 0
+        start = time.perf_counter()
+        while time.perf_counter() - start < seconds:
+            os.pwrite(file.fileno(), page, 4096 * (count % 16))
+            os.fdatasync(file.fileno())
+            count += 1
+        took = time.perf_counter() - start
+    path.unlink()
+    return count / took
+
+
 def clustered(count: int, dimension: int, *, seed: int) -> np.ndarray[Any, np.dtype[np.float32]]:
     """Return unit vectors (count, dimension) that cluster as texts do: never plain Gaussian noise.
 

@@ -142,6 +142,47 @@ def storage(run: Run) -> str:
     )
 
 
+def cas_contention(run: Run) -> str:
+    """Increments of one key by many writers."""
+    results = run["results"]
+    took = results["increment"]
+    return (
+        f"## Compare-and-set under contention: {results['writers']} writers, one key\n\n"
+        "Each writer is a process with the Python client, and reads, adds one and writes unless "
+        f"somebody wrote between. {results['increments']:,} increments, each counted exactly once; "
+        f"{results['attempts_per_increment']} attempts an increment. "
+        f"{results['increments_per_second']:,} increments a second "
+        f"({results['increments_per_second_alone']:,} by one writer alone), beside "
+        f"{results['flushes_per_second']:,} flushes of a page a second on the same disk: "
+        f"{results['flushes_per_increment']} flushes' time an increment. An increment with all of "
+        f"its attempts: p50 {took['p50_ms']} ms, p99 {took['p99_ms']} ms."
+    )
+
+
+def histories(run: Run) -> str:
+    """Concurrent histories under kill -9."""
+    results = run["results"]
+    outcomes, checked = results["outcomes"], results["linearizability"]
+    counts = [
+        ("lost updates", results["lost_updates"]),
+        ("double effects", results["double_effects"]),
+        ("acknowledged writes lost", results["acknowledged_writes_lost"]),
+        ("half batches", results["half_batches"]),
+        ("effects that nobody asked for", results["effects_nobody_asked_for"]),
+    ]
+    return (
+        f"## Concurrent histories under kill -9: {results['kills']:,} kills\n\n"
+        f"{results['processes']} client processes at a time read, count by compare-and-set, put, "
+        "write batches under guards and send writes again, while the server is killed at random "
+        f"and started again. {checked['operations']:,} operations, of which "
+        f"{outcomes['write ok']:,} writes were acknowledged, {outcomes['write refused']:,} "
+        f"refused, {outcomes['writes sent again']:,} sent again and "
+        f"{outcomes.get('write unknown', 0):,} left unknown. The history is "
+        f"{'' if checked['linearizable'] else 'NOT '}linearizable (each partition as one object, "
+        "with revisions, by Porcupine).\n\n" + table(["", "found"], [list(one) for one in counts])
+    )
+
+
 def grpc_versions(run: Run) -> str:
     """Two versions of grpcio."""
     rows = [
@@ -159,6 +200,8 @@ SECTIONS: dict[str, Callable[[Run], str]] = {
     "search_latency_10000": search_latency,
     "micro_ranker": ranker,
     "micro_storage": storage,
+    "cas_contention_16": cas_contention,
+    "histories": histories,
     "import_memory_100000": import_memory,
     "import_memory_100000_indexed": import_memory,
     "locomo_recall": locomo,

@@ -36,8 +36,8 @@ def progress(text):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=200, help="at least so many")
-    parser.add_argument("--kills-per-round", type=int, default=10)
-    parser.add_argument("--processes", type=int, default=6)
+    parser.add_argument("--kills-per-round", type=int, default=20)
+    parser.add_argument("--processes", type=int, default=4)
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--directory", type=Path, default=None, help="keep everything there")
     parser.add_argument("--keep", action="store_true", help="keep the run under benchmarks/runs")

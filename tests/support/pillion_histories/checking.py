@@ -41,14 +41,17 @@ def build(directory):
         oldest = ".".join(map(str, GO_OLDEST))
         raise NoCheckerError(f"Go {oldest} or newer is needed, found: {told.strip() or 'none'}")
     program = Path(directory) / "checker"
-    done = subprocess.run(
-        [go, "build", "-mod=readonly", "-buildvcs=false", "-o", str(program), "."],
-        cwd=SOURCE,
-        capture_output=True,
-        text=True,
-        timeout=BUILD_SECONDS,
-        check=False,
-    )
+    try:
+        done = subprocess.run(
+            [go, "build", "-mod=readonly", "-buildvcs=false", "-o", str(program), "."],
+            cwd=SOURCE,
+            capture_output=True,
+            text=True,
+            timeout=BUILD_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise NoCheckerError(f"the checker wasn't built within {BUILD_SECONDS} s") from None
     if done.returncode:
         raise NoCheckerError(f"the checker can't be built: {done.stderr.strip()[-2000:]}")
     return program

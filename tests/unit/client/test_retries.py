@@ -15,11 +15,14 @@ from pillion_client import (
     errors,
     unconditional,
 )
+from pillion_client._async.transport import AsyncTransport
+from pillion_client._sync.transport import Transport
 from pillion_client.testing import failure
 from pillion_proto.memory.v1 import memory_service_pb2 as pb
 
 DOWN = failure("UNAVAILABLE", StatusCode.UNAVAILABLE)
 SAID = Source("user_statement")
+ASYNC = AsyncTransport._callable
 
 
 def put(client, **more):
@@ -36,6 +39,44 @@ def test_a_read_is_sent_again_until_it_is_answered(server, run):
 
     assert run(body) == 7
     assert len(server.calls("Search")) == 3
+
+
+@pytest.mark.parametrize("times", [1, 4])
+def test_a_success_without_a_message_counts_as_a_lost_answer(server, run, monkeypatch, times):
+    """gRPC has been seen to call an attempt OK and have no answer of it."""
+    server.script("Write", pb.WriteResponse(revision=3))
+    lost = []
+
+    def losing(of):
+        def callable_(self, method):
+            send = of(self, method)
+
+            def call(*args, **kwargs):
+                if len(lost) == times:
+                    return send(*args, **kwargs)
+                lost.append(args)
+                return nothing() if of is ASYNC else None
+
+            return call
+
+        return callable_
+
+    async def nothing():
+        return None
+
+    monkeypatch.setattr(AsyncTransport, "_callable", losing(ASYNC))
+    monkeypatch.setattr(Transport, "_callable", losing(Transport._callable))
+
+    async def body(client):
+        return (await put(client)).revision
+
+    if times == 1:
+        assert run(body) == 3
+        (request,) = server.calls("Write")
+        assert lost[0] == (request.request.SerializeToString(),)
+    else:
+        with pytest.raises(Unavailable, match="was lost"):
+            run(body)
 
 
 @pytest.mark.parametrize("given", [None, "mine"])

@@ -78,15 +78,19 @@ class AsyncTransport:
         attempt = 1
         while True:
             left = max(0.0, ends_at - time.monotonic())
+            cause: grpc.RpcError | None = None
             try:
-                response: ResponseT = await send(data, timeout=left, metadata=self._metadata)
+                response: ResponseT | None = await send(data, timeout=left, metadata=self._metadata)
             except grpc.RpcError as error:
                 failure = _failures.from_rpc_error(error, self.target.address)
-                pause = self._retry.pause_seconds(failure, attempt, random.random())  # noqa: S311  (spreads callers out)
-                if pause is None or time.monotonic() + pause >= ends_at:
-                    raise failure from error
+                cause = error
             else:
-                return response
+                if response is not None:
+                    return response
+                failure = _failures.answer_lost(self.target.address)
+            pause = self._retry.pause_seconds(failure, attempt, random.random())  # noqa: S311  (spreads callers out)
+            if pause is None or time.monotonic() + pause >= ends_at:
+                raise failure from cause
             await runtime.sleep(pause)
             attempt += 1
 
