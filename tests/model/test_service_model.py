@@ -148,6 +148,36 @@ class Tenant:
     heads: dict[FactKey, int] = field(default_factory=dict)
     requests: list = field(default_factory=list)
     listing: tuple | None = None
+    claims: dict[tuple, UUID] = field(default_factory=dict)
+
+    def claim_of(self, model: dict) -> tuple | None:
+        """What an open candidate says; None: it is none."""
+        is_open = (
+            model["status"] is MemoryStatus.CANDIDATE
+            and model["end_reason"] not in (EndReason.WITHDRAWN, EndReason.RETRACTED)
+            and model["expired_at"] == FOREVER
+            and not model.get("closed")
+        )
+        names = ("subject", "context", "kind", "text", "valid_to")
+        return tuple(model[name] for name in names) if is_open else None
+
+    def claimed(self, claim: tuple | None, now: int) -> UUID | None:
+        """The candidate that makes a claim, if it can be recalled."""
+        one = self.claims.get(claim)
+        return one if one is not None and now < self.memories[one]["expires_at"] else None
+
+    def change(self, memory_id: UUID, now: int, **changes) -> None:
+        """Change a memory; its claim follows."""
+        model = self.memories[memory_id]
+        before = self.claim_of(model)
+        model.update(changes)
+        after = self.claim_of(model)
+        if before == after:
+            return
+        if self.claims.get(before) == memory_id:
+            del self.claims[before]
+        if after is not None and self.claimed(after, now) is None:
+            self.claims[after] = memory_id
 
 
 class ServiceMachine(RuleBasedStateMachine):
@@ -273,8 +303,26 @@ class ServiceMachine(RuleBasedStateMachine):
             )
         answer = self.write(tenant, *mutations)
         for result, model in zip(answer.results, models, strict=True):
-            assert result.outcome is Outcome.CREATED
-            tenant.memories[result.id] = {**model, "version": answer.revision}
+            known = tenant.claimed(tenant.claim_of(model), self.now())
+            if known is None:
+                assert result.outcome is Outcome.CREATED
+                tenant.memories[result.id] = {**model, "version": answer.revision}
+                tenant.claims[tenant.claim_of(model)] = result.id
+                tenant.claims.pop(None, None)
+                continue
+            assert (result.id, result.outcome) == (known, Outcome.EVIDENCE)
+            candidate = tenant.memories[known]
+            gone = candidate["expires_at"]
+            if model["expires_at"] != FOREVER:
+                gone = max(gone, model["expires_at"])
+            candidate.update(
+                valid_from=min(candidate["valid_from"], model["valid_from"]),
+                expires_at=gone
+                if model["expires_at"] == FOREVER
+                else max(gone, model["expires_at"]),
+                updated_at=self.now(),
+                version=answer.revision,
+            )
 
     @rule(who=tenants, subject=subjects, context=contexts, indexed=st.booleans())
     def capture_episode(self, who, subject, context, indexed):
@@ -352,7 +400,9 @@ class ServiceMachine(RuleBasedStateMachine):
             return
         assert known.keys() == changed.keys()
         assert (result.outcome, result.version) == (Outcome.UPDATED, answer.revision)
-        model.update(changed, version=answer.revision, updated_at=self.now())
+        tenant.change(
+            memory_id, self.now(), **changed, version=answer.revision, updated_at=self.now()
+        )
 
     @precondition(lambda self: any(one.memories for one in self.tenants))
     @rule(who=tenants, which=picks)
@@ -366,7 +416,13 @@ class ServiceMachine(RuleBasedStateMachine):
         if model["end_reason"] is EndReason.WITHDRAWN:
             assert answer[0] is Reason.ALREADY_ENDED
             return
-        model.update(status=MemoryStatus.CONFIRMED, version=answer.revision, updated_at=self.now())
+        tenant.change(
+            memory_id,
+            self.now(),
+            status=MemoryStatus.CONFIRMED,
+            version=answer.revision,
+            updated_at=self.now(),
+        )
 
     @precondition(lambda self: any(one.memories for one in self.tenants))
     @rule(who=tenants, which=picks, ago=st.sampled_from([0, 3, 1000]))
@@ -377,10 +433,12 @@ class ServiceMachine(RuleBasedStateMachine):
         memory_id = self.pick(tenant.memories, which)
         instant = self.now() - ago * SECOND
         answer = self.write(tenant, retract(memory_id, valid_to=instant))
-        if not self._retracted(tenant.memories[memory_id], instant):
+        tried = dict(tenant.memories[memory_id])
+        if not self._retracted(tried, instant):
             assert answer[0] is Reason.ALREADY_ENDED
             return
-        tenant.memories[memory_id].update(version=answer.revision, updated_at=self.now())
+        tried.update(version=answer.revision, updated_at=self.now())
+        tenant.change(memory_id, self.now(), **tried)
 
     @staticmethod
     def _retracted(model, instant) -> bool:
@@ -409,9 +467,10 @@ class ServiceMachine(RuleBasedStateMachine):
         elif self.now() <= model["valid_from"]:
             assert answer[0] is Reason.INTERVAL_EMPTY
         else:
+            changes = {"closed": True, "version": answer.revision, "updated_at": self.now()}
             if self.now() < model["valid_to"]:
-                model.update(valid_to=self.now(), end_reason=EndReason.STATED)
-            model.update(closed=True, version=answer.revision, updated_at=self.now())
+                changes |= {"valid_to": self.now(), "end_reason": EndReason.STATED}
+            tenant.change(memory_id, self.now(), **changes)
 
     # --- facts -------------------------------------------------------------------------------
 
@@ -601,8 +660,9 @@ class ServiceMachine(RuleBasedStateMachine):
                 changed.add(one)
                 if apply:
                     if one in tenant.memories:
-                        tried["updated_at"] = self.now()
-                    model.update(tried)
+                        tenant.change(one, self.now(), **{**tried, "updated_at": self.now()})
+                    else:
+                        model.update(tried)
         return changed
 
     @precondition(

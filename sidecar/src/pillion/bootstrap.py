@@ -111,8 +111,9 @@ def start(settings: Settings) -> Running:
             ids=Uuid7Source(),
             settings=ServiceSettings(
                 index_from=settings.index_from,
-                format_version=FORMAT_VERSION,
                 refuse_unregistered=settings.unregistered_attributes == "refuse",
+                promote_after_episodes=settings.promote_after_episodes,
+                format_version=FORMAT_VERSION,
             ),
         )
         opened.pop_all()

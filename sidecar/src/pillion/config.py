@@ -21,7 +21,12 @@ from pydantic_settings import (
 )
 from pydantic_settings import SettingsError as UnreadableVariable
 
-from pillion.domain.limits import DEADLINE_DEFAULT_MS, INDEX_FROM_DEFAULT
+from pillion.domain.limits import (
+    DEADLINE_DEFAULT_MS,
+    INDEX_FROM_DEFAULT,
+    PROMOTE_AFTER_DEFAULT,
+    RECURRENCE_EPISODES_MAX,
+)
 from pillion.logs import LogFormat, LogLevel
 
 if TYPE_CHECKING:
@@ -131,6 +136,14 @@ class Settings(BaseSettings):
         Literal["accept", "refuse"],
         Field(description="Facts of attributes that nobody registered: 'accept' or 'refuse'."),
     ] = "accept"
+    promote_after_episodes: Annotated[
+        int,
+        Field(
+            ge=0,
+            le=RECURRENCE_EPISODES_MAX,
+            description="Distinct episodes that make a candidate CONFIRMED; 0: only a user does.",
+        ),
+    ] = PROMOTE_AFTER_DEFAULT
     log_level: Annotated[LogLevel, Field(description="debug, info, warning or error.")] = (
         LogLevel.INFO
     )

@@ -9,19 +9,21 @@ partition's secret. A key is one family byte and fixed-width parts, so ranges ar
     c       created(8) memory id(16)                empty: memories by creation
     d       source id(16) derived id(16)            empty: what came from a source
     e       episode id(16)                          an episode
-    f       fact(16) memory id(16)                  empty: every row a key ever had, its guesses,
+    f       about(16) memory id(16)                 empty: every row a key ever had, its guesses,
                                                     and named statements that became no row
     g       attribute(16)                           where an attribute's registration stands
     h       fact(16)                                the head of a timeline
     j       attribute(16) schema version(4)         one version of a registered attribute
     k       recorded(8) episode id(16)              empty: episodes by capture
     m       memory id(16)                           a memory
+    n       about(16) claim(16)                     the open candidate that makes a claim
     q       memory id(16)                           a vector that is still to be made
     s       subject(16) type(1) time(8) id(16)      empty: memories and episodes of a subject
     t       fact(16) valid from(8)                  one entry of a timeline
     v       memory id(16)                           a vector
     x       memory id(16)                           a text whose vector cannot be made
 
+``about`` is the hash of a fact key or, for an untyped candidate, of subject, context and kind.
 Instants are 8 bytes, big endian, with the sign bit flipped, so that byte order is time order.
 """
 
@@ -116,7 +118,12 @@ def captured_key(recorded_at: int, episode_id: UUID) -> bytes:
 
 def derived_key(source_id: UUID, derived_id: UUID) -> bytes:
     """Return the key that says that one record came from another."""
-    return b"d" + source_id.bytes + derived_id.bytes
+    return derived_prefix(source_id) + derived_id.bytes
+
+
+def derived_prefix(source_id: UUID) -> bytes:
+    """Return the prefix of everything that came from a record."""
+    return b"d" + source_id.bytes
 
 
 def id_of(key: bytes) -> UUID:
@@ -190,6 +197,19 @@ class KeySpace:
     def rows(self, key: FactKey) -> bytes:
         """Return the prefix of all rows that a fact ever had."""
         return b"f" + self.fact(key)
+
+    def claim(self, about: tuple[str, ...], *said: str) -> bytes:
+        """Return the key that leads from what a candidate says to the candidate.
+
+        Args:
+            about: The names of what it is about; a fact's as `fact` hashes them.
+            said: What it says of it.
+        """
+        return b"n" + self._hash(*about) + self._hash("claim", *said)
+
+    def heard(self, about: tuple[str, ...], memory_id: UUID) -> bytes:
+        """Return the key that says that an untyped candidate's statement was heard."""
+        return b"f" + self._hash(*about) + memory_id.bytes
 
     def entry(self, key: FactKey, valid_from: int) -> bytes:
         """Return the key of one entry of a timeline."""

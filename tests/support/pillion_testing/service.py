@@ -146,6 +146,7 @@ class Service:
         summarizers=None,
         lost=lost_details,
         index_from=1_000_000,
+        settings=None,
         partition=ACME,
         refuse_unregistered=False,
     ) -> None:
@@ -163,9 +164,8 @@ class Service:
             schemas=JsonSchemaCompiler(),
             clock=self.clock,
             ids=self.ids,
-            settings=ServiceSettings(
-                index_from=index_from, refuse_unregistered=refuse_unregistered
-            ),
+            settings=settings
+            or ServiceSettings(index_from=index_from, refuse_unregistered=refuse_unregistered),
         )
 
     def close(self) -> None:

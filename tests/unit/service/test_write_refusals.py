@@ -429,12 +429,15 @@ def test_a_record_that_outgrows_the_store_is_refused_by_name(service):
     service.write(PutFact(replace(huge, derived_from=tuple(sources), attribute="other"), ANY))
 
 
-def test_inference_is_a_candidate_unless_said_otherwise(service):
+def test_inference_is_a_candidate_whatever_is_said(service):
     guess = service.put("a", source=INFERRED)
     assert service.get(guess.id).status is MemoryStatus.CANDIDATE
     assert service.current() is None
-    stated = service.put("b", source=INFERRED, status=MemoryStatus.STATED)
-    assert service.current().id == stated.id
+    for status in (MemoryStatus.STATED, MemoryStatus.CONFIRMED):
+        with service.refuses(Reason.INVALID_FIELD, "mutations[0].put_fact.fact.status"):
+            service.put("b", source=INFERRED, status=status)
+        with service.refuses(Reason.INVALID_FIELD, "mutations[0].add_memory.memory.status"):
+            service.write(add("b", source=INFERRED, status=status))
 
 
 def test_a_close_that_is_given_in_another_partition_is_not_found(service):

@@ -74,8 +74,9 @@ class FakeUseCases:
             memories=1, episodes=0, derived=0, sample_ids=(MEMORY_ID,), dry_run=True, revision=1
         )
         consolidate = commands.ConsolidateReport(
-            clusters=0, created=(), consolidated=0, skipped=(), dry_run=True, more=False, revision=1
-        )
+            clusters=0, created=(), consolidated=0, skipped=(), promoted=(MEMORY_ID,),
+            dry_run=True, more=False, revision=1,
+        )  # fmt: skip
         store = commands.StoreStatistics(
             kind="ram", disk_bytes=1, disk_bytes_max=2, commits=3, flushes=4, queue_depth=5,
             format_version=6,

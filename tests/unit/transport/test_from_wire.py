@@ -321,10 +321,12 @@ def test_a_search_converts_whole():
     assert query.ranking == RankingProfile(
         relevance_weight=0.0, half_lives={MemoryKind.EPISODIC: None}
     )
-    # Search does not serve this one, List does: see below.
+    # Search does not serve these, List does: see below.
     request.filter.valid_from.to.seconds = 2
+    request.filter.derived_from.append(OTHER)
     asked = queries.filter_from_wire(request)
-    assert replace(asked, valid_from=Window()) == query.filter
+    assert replace(asked, valid_from=Window(), derived_from=frozenset()) == query.filter
+    assert asked.derived_from == {UUID(OTHER)}
     assert asked.contexts == {"", "work"}
     assert (asked.created.start, asked.created.end) == (1_000_000, None)
     assert (asked.valid_from.start, asked.valid_from.end) == (None, 2_000_000)

@@ -189,8 +189,9 @@ def test_an_acknowledgement_of_nothing_is_still_one():
 
 def test_reports_of_nothing_are_still_reports():
     consolidated = commands.ConsolidateReport(
-        clusters=0, created=(), consolidated=0, skipped=(), dry_run=False, more=False, revision=0
-    )
+        clusters=0, created=(), consolidated=0, skipped=(), promoted=(), dry_run=False, more=False,
+        revision=0,
+    )  # fmt: skip
     assert answers.consolidate_to_wire(consolidated, HERE).WhichOneof("outcome") == "report"
     forgotten = commands.ForgetReport(
         memories=0, episodes=0, derived=0, sample_ids=(), dry_run=False, revision=0

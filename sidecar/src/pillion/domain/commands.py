@@ -134,6 +134,7 @@ class ConsolidateReport:
     created: tuple[Memory, ...]
     consolidated: int
     skipped: tuple[SkippedCluster, ...]
+    promoted: tuple[UUID, ...]
     dry_run: bool
     more: bool
     revision: int

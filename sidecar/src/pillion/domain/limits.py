@@ -32,6 +32,8 @@ PII_LABEL_BYTES_MAX: Final = 64
 DERIVED_FROM_MAX: Final = 256
 # Evidence beyond these episodes is counted and no longer listed.
 RECURRENCE_EPISODES_MAX: Final = 64
+# So many distinct episodes that state a candidate make it CONFIRMED: two may copy each other.
+PROMOTE_AFTER_DEFAULT: Final = 3
 DIMENSION_MAX: Final = 4096
 # From how many vectors of a partition an approximate index pays; measured, see docs/adr/0006.
 INDEX_FROM_DEFAULT: Final = 150_000

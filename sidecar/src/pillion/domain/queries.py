@@ -54,6 +54,7 @@ class Filter:
     source_kinds: frozenset[SourceKind] = frozenset()
     episode_ids: frozenset[UUID] = frozenset()
     session_ids: frozenset[str] = frozenset()
+    derived_from: frozenset[UUID] = frozenset()
     include_retracted: bool = False
     include_expired: bool = False
     valid_only: bool = True
@@ -78,8 +79,14 @@ class Filter:
             and memory.importance >= self.importance_min
             and memory.confidence >= self.confidence_min
             and (not self.source_kinds or memory.source.kind in self.source_kinds)
-            and (not self.episode_ids or memory.source.episode_id in self.episode_ids)
+            and (not self.episode_ids or self._admits_episodes(memory))
+            and (not self.derived_from or not self.derived_from.isdisjoint(memory.derived_from))
             and (not self.session_ids or memory.session_id in self.session_ids)
+        )
+
+    def _admits_episodes(self, memory: Memory) -> bool:
+        return memory.source.episode_id in self.episode_ids or not self.episode_ids.isdisjoint(
+            memory.recurrence.episode_ids
         )
 
     def _admits_labels(self, memory: Memory) -> bool:

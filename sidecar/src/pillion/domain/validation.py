@@ -36,6 +36,7 @@ from pillion.domain.mutations import (
     PutFact,
     RetractMemory,
 )
+from pillion.domain.provenance import check_status
 from pillion.domain.queries import PLAIN_FILTER, PLAIN_RANKING
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ def check_memory_draft(field: str, draft: MemoryDraft) -> None:
     check_labels(f"{field}.labels", draft.labels)
     check_pii_labels(f"{field}.pii_labels", draft.pii_labels)
     check_source(f"{field}.source", draft.source)
+    check_status(field, draft.source, draft.status)
     check_count(f"{field}.derived_from", len(draft.derived_from), limits.DERIVED_FROM_MAX)
     check_text(f"{field}.retention_class", draft.retention_class, limits.NAME_BYTES_MAX)
     check_text(f"{field}.session_id", draft.session_id, limits.NAME_BYTES_MAX)
@@ -234,7 +236,7 @@ def check_filter(filter_: Filter) -> None:
         check_count("filter.contexts", len(filter_.contexts), limits.FILTER_CONTEXTS_MAX)
         for context in filter_.contexts:
             check_text("filter.contexts", context, limits.CONTEXT_BYTES_MAX)
-    for name in ("attributes", "episode_ids", "session_ids"):
+    for name in ("attributes", "episode_ids", "session_ids", "derived_from"):
         check_count(f"filter.{name}", len(getattr(filter_, name)), limits.FILTER_SUBJECTS_MAX)
     for name in ("attributes", "session_ids"):
         for one in getattr(filter_, name):
@@ -283,5 +285,9 @@ def check_search(query: SearchQuery) -> None:
     check_instant("read.as_of", query.read.as_of)
     if query.filter is not PLAIN_FILTER:
         check_filter(query.filter)
+        if query.filter.derived_from:
+            raise PillionError.of_field(
+                "filter.derived_from", "is for List only: list what is derived, or search without"
+            )
     if query.ranking is not PLAIN_RANKING:
         check_ranking(query.ranking)

@@ -34,8 +34,10 @@ from pillion.domain.mutations import (
     PutFact,
     RetractMemory,
 )
+from pillion.domain.provenance import check_origin
 from pillion.domain.rendering import render_fact
 from pillion.domain.scope import FactKey
+from pillion.service.candidates import Candidates
 from pillion.service.preconditions import require, require_fact
 from pillion.service.records import Records, not_found
 from pillion.service.timelines import Timelines, grown
@@ -90,6 +92,7 @@ class Applier:
         server_space: EmbedderIdentity | None,
         made: MadeVectors,
         registry: Registry,
+        promote_after: int,
     ) -> None:
         self._draft = draft
         self._keys = keys
@@ -98,6 +101,16 @@ class Applier:
         self._registry = registry
         self.records = Records(draft, keys, VectorWriter(draft, server_space, made))
         self.timelines = Timelines(draft, keys, self.records, now)
+        self.candidates = Candidates(
+            draft,
+            keys,
+            self.records,
+            self.timelines,
+            now=now,
+            new_id=new_id,
+            promote_after=promote_after,
+            typed=lambda memory: registry.checked(draft, memory, now)[0],
+        )
 
     def apply(self, mutation: Mutation) -> MutationResult:
         """Carry out one mutation, or raise PillionError leaving the draft to be rolled back."""
@@ -150,10 +163,7 @@ class Applier:
                 "must come after valid_from (the server's time when absent)",
                 Reason.INTERVAL_EMPTY,
             )
-        if stated.source.episode_id is not None and not self.records.has_episode(
-            stated.source.episode_id
-        ):
-            raise not_found("episode", stated.source.episode_id)
+        self._check_origin(stated.source)
         for source_id in stated.derived_from:
             self.records.memory(source_id)
         return Memory(
@@ -190,11 +200,10 @@ class Applier:
         memory, schema = self._registry.checked(self._draft, memory, self._now)
         require_fact(mutation.precondition, self._draft, self._keys, memory.fact_key)
         if memory.status is MemoryStatus.CANDIDATE:
-            # A guess is kept beside the timeline; it joins it when somebody confirms it.
-            self.records.create(memory, mutation.fact.vector)
-            # So that forgetting the fact finds its guesses too.
-            self._draft.put(self._keys.row(memory.fact_key, memory.id))
-            return MutationResult(memory.id, Outcome.CREATED, valid_to=memory.valid_to)
+            # A guess is kept beside the timeline; it joins it when somebody confirms it, or when
+            # enough episodes say the same.
+            named = mutation.fact.id is not None
+            return self.candidates.state(memory, mutation.fact.vector, named=named)
         policy = mutation.conflict_policy or (schema.conflict_policy if schema else None)
         result = self.timelines.put(
             memory,
@@ -203,6 +212,8 @@ class Applier:
             self._new_id,
             vector=mutation.fact.vector,
         )
+        if result.outcome is Outcome.EVIDENCE:
+            self.records.support(result.id, memory.source.episode_id)
         if mutation.fact.id is not None and result.id != memory.id:
             # No memory has this id, yet the statement was heard: a repeat must not count again.
             self._draft.put(self._keys.row(memory.fact_key, memory.id))
@@ -211,6 +222,9 @@ class Applier:
     def _add_memory(self, mutation: AddMemory) -> MutationResult:
         memory = self._memory_from(mutation.memory)
         self._refuse_taken(memory.id)
+        if memory.status is MemoryStatus.CANDIDATE:
+            named = mutation.memory.id is not None
+            return self.candidates.state(memory, mutation.memory.vector, named=named)
         self.records.create(memory, mutation.memory.vector)
         return MutationResult(memory.id, Outcome.CREATED, valid_to=memory.valid_to)
 
@@ -247,6 +261,11 @@ class Applier:
                 _recalling(episode, memory_id, mutation.importance, self._now), mutation.vector
             )
         return MutationResult(episode_id, Outcome.CREATED, memory_id=memory_id)
+
+    def _check_origin(self, source: Source) -> None:
+        """Refuse a source whose episode is not there, or contradicts what the source says."""
+        if source.episode_id is not None:
+            check_origin(source, self.records.episode(source.episode_id))
 
     def _refuse_taken(self, memory_id: UUID) -> None:
         if self.records.find_memory(memory_id) is not None:
@@ -285,14 +304,14 @@ class Applier:
             version = self.records.written_version(old.id)
             return MutationResult(old.id, Outcome.UNCHANGED, version, valid_to=old.valid_to)
         self.records.update(replace(new, updated_at=self._now))
+        self.candidates.follow(old, new)
         return MutationResult(old.id, Outcome.UPDATED, valid_to=new.valid_to)
 
     def _confirm_memory(self, mutation: ConfirmMemory) -> MutationResult:
         old = self.records.memory(mutation.memory_id)
         require(mutation.precondition, _current(old), str(old.id))
+        self._check_origin(mutation.source)
         episode = mutation.source.episode_id
-        if episode is not None and not self.records.has_episode(episode):
-            raise not_found("episode", episode)
         if not old.on_timeline:
             raise PillionError(Reason.ALREADY_ENDED, "the memory was already taken back")
         confirmed = replace(
@@ -302,27 +321,16 @@ class Applier:
             recurrence=grown(old, episode),
             updated_at=self._now,
         )
+        self.records.support(old.id, episode)
         if not old.is_fact or old.status is not MemoryStatus.CANDIDATE:
             self.records.update(confirmed)
+            self.candidates.follow(old, confirmed)
             return MutationResult(old.id, Outcome.UPDATED, valid_to=old.valid_to)
-        end = None if old.valid_to == FOREVER else old.valid_to
         try:
             confirmed, _ = self._registry.checked(self._draft, confirmed, self._now)
         except PillionError as error:
             raise _of_candidate(error) from None
-        result = self.timelines.put(
-            confirmed,
-            ConflictPolicy.PREFER_SOURCE,
-            end,
-            self._new_id,
-            stored=True,
-            said_by=mutation.source.kind,
-        )
-        if result.id != old.id:  # the timeline already said so: the candidate has served
-            self.records.update(
-                replace(confirmed, end_reason=EndReason.WITHDRAWN, superseded_by=result.id)
-            )
-        return result
+        return self.candidates.join(old, confirmed, mutation.source.kind)
 
     def _retract_memory(self, mutation: RetractMemory) -> MutationResult:
         instant = _or(mutation.valid_to, self._now)
@@ -353,6 +361,7 @@ class Applier:
             updated_at=self._now,
         )
         self.records.update(retracted)
+        self.candidates.follow(memory, retracted)
         return MutationResult(memory.id, Outcome.UPDATED, valid_to=retracted.valid_to)
 
     def _close_open_item(self, mutation: CloseOpenItem) -> MutationResult:
@@ -377,6 +386,7 @@ class Applier:
             updated_at=self._now,
         )
         self.records.update(closed)
+        self.candidates.follow(item, closed)
         return MutationResult(item.id, Outcome.UPDATED, valid_to=closed.valid_to)
 
 
@@ -385,6 +395,7 @@ _MEMORY_FIELDS: Final[dict[type, str]] = {
     AddMemory: "add_memory.memory",
     CaptureEpisode: "capture_episode",
     PatchMemory: "patch_memory.patch",
+    ConfirmMemory: "confirm_memory",
 }
 
 _PATCH_DEFAULTS = {

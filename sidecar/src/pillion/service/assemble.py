@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from pillion.domain.limits import INDEX_FROM_DEFAULT
+from pillion.domain.limits import INDEX_FROM_DEFAULT, PROMOTE_AFTER_DEFAULT
 from pillion.embedders.cache import QueryCache
 from pillion.jobs.embedding import EmbeddingJob
 from pillion.service.catalogue import Catalogue
@@ -14,6 +14,7 @@ from pillion.service.forgetter import Forgetter
 from pillion.service.importer import Importer
 from pillion.service.partitions import KeySpaces
 from pillion.service.pending import PendingVectors
+from pillion.service.promoter import Promoter
 from pillion.service.reader import Reader
 from pillion.service.registrar import Registrar
 from pillion.service.registry import Registry
@@ -39,12 +40,14 @@ class ServiceSettings:
     Attributes:
         index_from: Vectors of a partition from which it is searched by an approximate index.
         query_cache_entries: Query vectors that are remembered.
+        promote_after_episodes: Distinct episodes that make a candidate CONFIRMED; 0: never.
         format_version: Of the store's files, for ``stats``.
         refuse_unregistered: Facts of attributes that nobody registered are refused.
     """
 
     index_from: int = INDEX_FROM_DEFAULT
     query_cache_entries: int = QUERY_CACHE_ENTRIES
+    promote_after_episodes: int = PROMOTE_AFTER_DEFAULT
     format_version: int = 0
     refuse_unregistered: bool = False
 
@@ -102,6 +105,7 @@ def assemble(
         embedder=queries,
         pending=pending,
         registry=registry,
+        promote_after=settings.promote_after_episodes,
     )
     closers: list[Callable[[], None]] = []
     if queries is not None:
@@ -135,6 +139,13 @@ def assemble(
             pending=pending,
             summarizers=summarizers,
             lost_details=lost_details,
+            promoter=Promoter(
+                store=store,
+                keys=keys,
+                clock=clock,
+                writer=writer,
+                promote_after=settings.promote_after_episodes,
+            ),
         ),
         registrar=Registrar(
             store=store, keys=keys, clock=clock, registry=registry, catalogue=catalogue

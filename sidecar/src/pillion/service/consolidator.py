@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from pillion.ports import Clock, Deadline, IdSource, Summarizer
     from pillion.service.partitions import KeySpaces
     from pillion.service.pending import PendingVectors
+    from pillion.service.promoter import Promoter
     from pillion.service.writer import Writer
 
 WEEK_US: Final = 7 * 86_400 * 1_000_000
@@ -84,6 +85,7 @@ class Consolidator:
         pending: PendingVectors,
         summarizers: Mapping[str, Summarizer],
         lost_details: Callable[[Sequence[str], Sequence[str]], Sequence[str]],
+        promoter: Promoter,
     ) -> None:
         self._store = store
         self._keys = keys
@@ -93,6 +95,7 @@ class Consolidator:
         self._pending = pending
         self._summarizers = summarizers
         self._lost_details = lost_details
+        self._promoter = promoter
         self._lock = threading.Lock()
         self._running: set[Partition] = set()
 
@@ -102,6 +105,7 @@ class Consolidator:
         """Consolidate one subject's episodic memories, cluster by cluster.
 
         Each cluster is one commit that fails if a source changed meanwhile, so live writers win.
+        Before that, the subject's candidates that enough episodes state are promoted.
         Sources stay, marked; what is marked is not looked at again, so a call that was cut short
         is gone on with by calling it again.
 
@@ -164,9 +168,12 @@ class Consolidator:
     ) -> ConsolidateReport:
         now = self._clock.now_us()
         before = command.before if command.before is not None else now - WEEK_US
+        promoted, more_due = self._promoter.promote(
+            partition, command.subject, command.context, deadline, dry_run=command.dry_run
+        )
         memories, more = self._old_memories(partition, command, before, now, deadline)
         compared, groups = self._clusters(partition, memories, command.cluster_size_min, deadline)
-        more = more or len(compared) < len(memories)
+        more = more or more_due or len(compared) < len(memories)
         created: list[Memory] = []
         skipped: list[SkippedCluster] = []
         count = looked_at = 0
@@ -188,6 +195,7 @@ class Consolidator:
             created=tuple(created),
             consolidated=count,
             skipped=tuple(sorted(skipped, key=lambda one: one.reason)[:SKIPPED_CLUSTERS_MAX]),
+            promoted=promoted,
             dry_run=command.dry_run,
             more=more,
             revision=self._store.head(partition).revision,
@@ -307,7 +315,7 @@ class Consolidator:
         self, partition: Partition, earlier: Committed, body_digest: bytes
     ) -> ConsolidateReport:
         answers.check_same_body(earlier.memo, body_digest)
-        _, clusters, created, count, more = codec.unpack(earlier.memo or b"")
+        _, clusters, created, count, more, *later = codec.unpack(earlier.memo or b"")
         ids = [UUID(bytes=one) for one in created]
         reader = RecordReader(
             self._store, partition, self._keys.at(partition, self._store.head(partition).revision)
@@ -318,6 +326,7 @@ class Consolidator:
             created=tuple(memories[one] for one in ids if one in memories),
             consolidated=count,
             skipped=(),
+            promoted=tuple(UUID(bytes=one) for one in (later[0] if later else ())),
             dry_run=False,
             more=more,
             revision=earlier.revision,
@@ -326,7 +335,10 @@ class Consolidator:
 
 def _memo(body_digest: bytes, report: ConsolidateReport) -> bytes:
     created = [one.id.bytes for one in report.created]
-    return codec.pack([body_digest, report.clusters, created, report.consolidated, report.more])
+    promoted = [one.bytes for one in report.promoted]
+    return codec.pack(
+        [body_digest, report.clusters, created, report.consolidated, report.more, promoted]
+    )
 
 
 def _skip(sources: Sequence[Memory], reason: SkipReason, lost: int = 0) -> SkippedCluster:

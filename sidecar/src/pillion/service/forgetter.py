@@ -215,7 +215,9 @@ def _forget(applier: Applier, record: Memory | Episode, mode: ForgetMode, now: i
     if mode is ForgetMode.EXPIRE:
         if record.expired_at != FOREVER:
             return False
-        applier.records.update(replace(record, expired_at=now, updated_at=now))
+        expired = replace(record, expired_at=now, updated_at=now)
+        applier.records.update(expired)
+        applier.candidates.follow(record, expired)
         return True
     try:
         applier.retract(record, now)

@@ -20,6 +20,7 @@ from pillion.domain.field_checks import check_count, check_fact_key, check_insta
 from pillion.domain.limits import BATCH_GET_MAX, PAGE_BYTES_MAX, PAGE_SIZE_DEFAULT
 from pillion.domain.queries import Found, Page
 from pillion.domain.validation import check_filter
+from pillion.service.derived import derived_memories, sources_named
 from pillion.service.draft import Draft
 from pillion.service.history import History
 from pillion.service.page_tokens import PageToken, digest_of, page_size_of, record_bytes
@@ -169,7 +170,9 @@ class Reader:
         last = token.after
         bytes_left = PAGE_BYTES_MAX
         more = False
-        for key, found in self._records(partition, keys, prefix, token, episodes=episodes):
+        for key, found in self._possible(
+            partition, keys, filter_, prefix, token, episodes=episodes, deadline=deadline
+        ):
             deadline.check()
             if not _admitted(found, filter_, token.as_of, now):
                 continue
@@ -181,6 +184,33 @@ class Reader:
             last = key
         next_token = PageToken(token.revision, token.as_of, last, digest).encode() if more else ""
         return Page(tuple(records), next_token, token.revision)
+
+    def _possible(
+        self,
+        partition: Partition,
+        keys: KeySpace,
+        filter_: Filter,
+        prefix: bytes,
+        token: PageToken,
+        *,
+        episodes: bool,
+        deadline: Deadline,
+    ) -> Iterator[tuple[bytes, Found]]:
+        """Yield the records that a filter may admit, after the token, with where they stand."""
+        sources = sources_named(filter_)
+        if episodes or not sources:
+            yield from self._records(partition, keys, prefix, token, episodes=episodes)
+            return
+        for key, memory in derived_memories(
+            self._store,
+            partition,
+            RecordReader(self._store, partition, keys),
+            sources,
+            revision=token.revision,
+            start=after(token.after) if token.after else prefix,
+            deadline=deadline,
+        ):
+            yield key, Found(memory=memory)
 
     def _records(
         self,
@@ -252,7 +282,8 @@ class Reader:
 
 def _prefix(keys: KeySpace, filter_: Filter, *, episodes: bool) -> bytes:
     """Return the prefix of the index that a listing walks."""
-    if len(filter_.subjects) == 1:
+    by_source = not episodes and sources_named(filter_)
+    if len(filter_.subjects) == 1 and not by_source:
         (subject,) = filter_.subjects
         return keys.subject_range(
             subject, SubjectRecord.EPISODE if episodes else SubjectRecord.MEMORY

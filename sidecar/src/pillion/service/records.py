@@ -117,6 +117,11 @@ class Records:
         if memory.source.episode_id is not None:
             self._draft.put(derived_key(memory.source.episode_id, memory.id))
 
+    def support(self, memory_id: UUID, episode_id: UUID | None) -> None:
+        """Index that an episode stated a memory again; None: no episode did."""
+        if episode_id is not None:
+            self._draft.put(derived_key(episode_id, memory_id))
+
     def update(self, memory: Memory) -> None:
         """Write a changed memory. Subject, context, attribute and creation never change."""
         self._draft.put(memory_key(memory.id), codec.encode_memory(memory))

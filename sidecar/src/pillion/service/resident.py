@@ -223,7 +223,7 @@ class Resident:
         }
 
     def label_hashes(self, memory: Memory) -> list[int]:
-        """Return the hashes of a memory's labels, and of its source kind, episode and session.
+        """Return the hashes of a memory's labels, and of its source kind, episodes and session.
 
         The latter three are labels of their own families, so that filters on them cost no column.
         """
@@ -232,6 +232,7 @@ class Resident:
         hashes.append(keys.column("source", memory.source.kind.name))
         if memory.source.episode_id is not None:
             hashes.append(keys.column("episode", str(memory.source.episode_id)))
+        hashes += [keys.column("episode", str(one)) for one in memory.recurrence.episode_ids]
         if memory.session_id:
             hashes.append(keys.column("session", memory.session_id))
         return hashes

@@ -65,6 +65,7 @@ class Writer:
         embedder: QueryCache | None,
         pending: PendingVectors,
         registry: Registry,
+        promote_after: int,
     ) -> None:
         self._store = store
         self._keys = keys
@@ -73,6 +74,7 @@ class Writer:
         self._embedder = embedder
         self._pending = pending
         self._registry = registry
+        self._promote_after = promote_after
 
     def write(self, partition: Partition, command: WriteCommand, deadline: Deadline) -> WriteAnswer:
         """Apply a Write: all of its mutations, or none.
@@ -131,6 +133,7 @@ class Writer:
             server_space=self._embedder.identity if self._embedder is not None else None,
             made=made,
             registry=self._registry,
+            promote_after=self._promote_after,
         )
         return draft, applier
 

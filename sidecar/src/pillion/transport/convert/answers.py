@@ -147,6 +147,7 @@ def consolidate_to_wire(
     target = response.report
     target.clusters = report.clusters
     target.consolidated = report.consolidated
+    target.promoted_ids.extend(map(str, report.promoted))
     target.dry_run = report.dry_run
     target.more = report.more
     for memory in report.created:

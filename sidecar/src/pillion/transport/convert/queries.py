@@ -82,8 +82,6 @@ def filter_from_wire(request: wire.SearchRequest | wire.ListRequest) -> Filter:
     if asked.any_of or asked.none_of:
         nested = "filter.any_of" if asked.any_of else "filter.none_of"
         raise feature_not_served(wire.CAPABILITY_NESTED_FILTERS, nested)
-    if asked.derived_from:
-        raise not_served("Filter.derived_from", "filter.derived_from: it is not served yet")
     check_enum(search_pb2.ValidityFilter.values(), asked.validity, "filter.validity")
     statuses = enums_from_wire(MemoryStatus, asked.statuses, "filter.statuses")
     return Filter(
@@ -102,6 +100,7 @@ def filter_from_wire(request: wire.SearchRequest | wire.ListRequest) -> Filter:
         source_kinds=enums_from_wire(SourceKind, asked.source_kinds, "filter.source_kinds"),
         episode_ids=frozenset(uuids_from_wire(asked.episode_ids, "filter.episode_ids")),
         session_ids=frozenset(asked.session_ids),
+        derived_from=frozenset(uuids_from_wire(asked.derived_from, "filter.derived_from")),
         include_retracted=asked.include_retracted,
         include_expired=asked.include_expired,
         valid_only=asked.validity != search_pb2.VALIDITY_FILTER_ANY,
