@@ -407,7 +407,7 @@ _PATCH_DEFAULTS = {
 
 def _of_candidate(error: PillionError) -> PillionError:
     """Return why a candidate does not fit: its value is no field of the request."""
-    field = "confirm_memory.memory_id"
+    field = "memory_id"
     return PillionError(
         error.reason,
         f"{field}: the candidate's {error.message}",
