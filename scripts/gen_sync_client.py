@@ -25,6 +25,7 @@ NAMES = {
     "AsyncClient": "Client",
     "AsyncCaller": "Caller",
     "AsyncReading": "Reading",
+    "AsyncRegistry": "Registry",
     "AsyncTransport": "Transport",
     "AsyncWriting": "Writing",
     "AsyncGenerator": "Generator",

@@ -4,14 +4,14 @@ from dataclasses import replace
 from uuid import UUID
 
 import pytest
-from pillion.domain import commands, memory, mutations, queries
+from pillion.domain import commands, memory, mutations, queries, schemas
 from pillion.domain.errors import PillionError
 from pillion.domain.memory import Episode, Recurrence, Source, SourceKind
 from pillion.domain.scope import Partition, Subject
 from pillion.domain.values import Value, ValueKind
 from pillion.transport.convert import answers, records, scalars
 from pillion_proto.memory.v1 import memory_service_pb2 as wire
-from pillion_proto.memory.v1 import search_pb2, types_pb2
+from pillion_proto.memory.v1 import schema_service_pb2, search_pb2, types_pb2
 
 HERE = Partition("production", "acme")
 OTHER = UUID("01890000-0000-7000-8000-000000000002")
@@ -142,6 +142,8 @@ ENUMS = [
     (memory.SourceKind, types_pb2.SourceKind),
     (mutations.ConflictPolicy, wire.ConflictPolicy),
     (mutations.EmbeddingMode, wire.EmbeddingMode),
+    (schemas.Cardinality, schema_service_pb2.Cardinality),
+    (schemas.ExistingValues, schema_service_pb2.ExistingValues),
     (mutations.Outcome, wire.MutationOutcome),
     (queries.RecencyAnchor, search_pb2.RecencyAnchor),
     (queries.Exactness, search_pb2.Exactness),

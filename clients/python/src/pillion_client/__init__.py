@@ -18,11 +18,13 @@ from pillion_client._retry import RetryPolicy
 from pillion_client._sync.client import Client
 from pillion_client._target import TARGET_VARIABLE, Tls
 from pillion_client.enums import (
+    Cardinality,
     ClusterSkipReason,
     ConflictPolicy,
     EmbeddingMode,
     EpisodeIndexing,
     Exactness,
+    ExistingValues,
     ExtractionMode,
     ForgetMode,
     MemoryKind,
@@ -116,6 +118,13 @@ from pillion_client.results import (
     StoreStats,
     WriteResult,
 )
+from pillion_client.schemas import (
+    AttributeSchema,
+    JsonSchema,
+    RegisterResult,
+    SchemaModel,
+    schema_of,
+)
 from pillion_client.searching import SearchHit, SearchResult
 from pillion_client.selection import Filter, GraphExpansion, Ranking, TimeWindow, Topic
 
@@ -127,8 +136,10 @@ __all__ = [
     "AlreadyExists",
     "AlreadyRunning",
     "AsyncClient",
+    "AttributeSchema",
     "Cancelled",
     "CaptureEpisode",
+    "Cardinality",
     "Client",
     "CloseOpenItem",
     "ClusterSkipReason",
@@ -145,6 +156,7 @@ __all__ = [
     "EpisodeIndexing",
     "ErasureReceipt",
     "Exactness",
+    "ExistingValues",
     "ExtractionMode",
     "FactConflict",
     "FactKey",
@@ -162,6 +174,7 @@ __all__ = [
     "ImportRejection",
     "Internal",
     "InvalidArgument",
+    "JsonSchema",
     "Memory",
     "MemoryKind",
     "MemoryStatus",
@@ -189,10 +202,12 @@ __all__ = [
     "RecencyAnchor",
     "Record",
     "Recurrence",
+    "RegisterResult",
     "ResourceExhausted",
     "Restore",
     "Retract",
     "RetryPolicy",
+    "SchemaModel",
     "ScoreParts",
     "SearchHit",
     "SearchPath",
@@ -217,6 +232,7 @@ __all__ = [
     "WriteResult",
     "must_exist",
     "must_not_exist",
+    "schema_of",
     "unconditional",
     "version_equals",
 ]

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from pillion_proto.memory.v1 import admin_service_pb2 as admin
 from pillion_proto.memory.v1 import memory_service_pb2 as service
-from pillion_proto.memory.v1 import search_pb2, types_pb2
+from pillion_proto.memory.v1 import schema_service_pb2, search_pb2, types_pb2
 
-from pillion_client import enums, models, results
+from pillion_client import enums, models, results, schemas
 from pillion_client._to_wire import enum_members
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ _SOURCE_KINDS: Final = enum_members(enums.SourceKind)
 _OUTCOMES: Final = enum_members(enums.MutationOutcome)
 _OPERATION_STATES: Final = enum_members(enums.OperationState)
 _SKIP_REASONS: Final = enum_members(enums.ClusterSkipReason)
+_CARDINALITIES: Final = enum_members(enums.Cardinality)
+_CONFLICT_POLICIES: Final = enum_members(enums.ConflictPolicy)
 
 
 def instant(message: Timestamp) -> datetime:
@@ -387,4 +389,34 @@ def _partition_stats(message: admin.PartitionStats) -> results.PartitionStats:
         indexed_vectors=message.indexed_vectors,
         index_lag=message.index_lag,
         embedder=_embedder(message.embedder) if message.HasField("embedder") else None,
+    )
+
+
+def attribute_schema(message: schema_service_pb2.AttributeSchema) -> schemas.AttributeSchema:
+    """Return a registered attribute."""
+    return schemas.AttributeSchema(
+        attribute=message.attribute,
+        json_schema=message.json_schema,
+        subject_types=tuple(message.subject_types),
+        cardinality=_CARDINALITIES.get(message.cardinality, enums.Cardinality.UNSPECIFIED),
+        retention_class=message.retention_class or None,
+        pii_labels=tuple(message.pii_labels),
+        conflict_policy=_CONFLICT_POLICIES.get(
+            message.conflict_policy, enums.ConflictPolicy.UNSPECIFIED
+        ),
+        schema_version=message.schema_version,
+        registered_at=_optional_instant(message, "registered_at"),
+        version=message.version,
+    )
+
+
+def register_result(
+    message: schema_service_pb2.RegisterAttributeResponse,
+) -> schemas.RegisterResult:
+    """Return what became of a registration."""
+    return schemas.RegisterResult(
+        schema=attribute_schema(message.schema),
+        revision=message.revision,
+        misfits=message.misfits,
+        misfit_ids=tuple(message.misfit_ids),
     )

@@ -9,10 +9,12 @@ from google.protobuf.message import Message
 from grpc_health.v1 import health_pb2
 from pillion_proto.memory.v1 import admin_service_pb2 as admin
 from pillion_proto.memory.v1 import memory_service_pb2 as service
+from pillion_proto.memory.v1 import schema_service_pb2 as schema
 
 ResponseT = TypeVar("ResponseT", bound=Message)
 
 _MEMORY: Final = "/pillion.memory.v1.MemoryService/"
+_SCHEMA: Final = "/pillion.memory.v1.SchemaService/"
 _ADMIN: Final = "/pillion.memory.v1.AdminService/"
 
 
@@ -37,6 +39,9 @@ LIST: Final = Method(_MEMORY + "List", service.ListResponse)
 HISTORY: Final = Method(_MEMORY + "History", service.HistoryResponse)
 CONSOLIDATE: Final = Method(_MEMORY + "Consolidate", service.ConsolidateResponse)
 FORGET: Final = Method(_MEMORY + "Forget", service.ForgetResponse)
+REGISTER_ATTRIBUTE: Final = Method(_SCHEMA + "RegisterAttribute", schema.RegisterAttributeResponse)
+GET_ATTRIBUTE: Final = Method(_SCHEMA + "GetAttribute", schema.GetAttributeResponse)
+LIST_ATTRIBUTES: Final = Method(_SCHEMA + "ListAttributes", schema.ListAttributesResponse)
 GET_STATS: Final = Method(_ADMIN + "GetStats", admin.GetStatsResponse)
 CHECK_HEALTH: Final = Method("/grpc.health.v1.Health/Check", health_pb2.HealthCheckResponse)
 

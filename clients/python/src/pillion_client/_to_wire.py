@@ -11,7 +11,7 @@ import numpy as np
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
 from pillion_proto.memory.v1 import memory_service_pb2 as service
-from pillion_proto.memory.v1 import search_pb2, types_pb2
+from pillion_proto.memory.v1 import schema_service_pb2, search_pb2, types_pb2
 
 from pillion_client import enums
 from pillion_client.models import (
@@ -54,6 +54,8 @@ _PREFIXES: Final[dict[type[StrEnum], tuple[Any, str]]] = {
     enums.OlderStatements: (search_pb2.OlderStatements, "OLDER_STATEMENTS_"),
     enums.Exactness: (search_pb2.Exactness, "EXACTNESS_"),
     enums.SearchPath: (search_pb2.SearchPath, "SEARCH_PATH_"),
+    enums.Cardinality: (schema_service_pb2.Cardinality, "CARDINALITY_"),
+    enums.ExistingValues: (schema_service_pb2.ExistingValues, "EXISTING_VALUES_"),
 }
 
 

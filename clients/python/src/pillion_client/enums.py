@@ -157,3 +157,19 @@ class ClusterSkipReason(StrEnum):
     LOSES_DETAILS = "loses_details"
     CHANGED = "changed"
     TOO_SMALL = "too_small"
+
+
+class Cardinality(StrEnum):
+    """How many values a key may have at one instant."""
+
+    UNSPECIFIED = "unspecified"
+    ONE = "one"
+    SET = "set"
+
+
+class ExistingValues(StrEnum):
+    """What becomes of a registration when values that are held now do not fit it."""
+
+    UNSPECIFIED = "unspecified"
+    MUST_FIT = "must_fit"
+    MAY_DIFFER = "may_differ"

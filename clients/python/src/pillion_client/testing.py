@@ -24,7 +24,7 @@ from google.protobuf.message_factory import GetMessageClass
 from google.rpc import error_details_pb2, status_pb2
 from grpc_health.v1 import health_pb2
 from grpc_status import rpc_status
-from pillion_proto.memory.v1 import admin_service_pb2, memory_service_pb2
+from pillion_proto.memory.v1 import admin_service_pb2, memory_service_pb2, schema_service_pb2
 
 from pillion_client._failures import DOMAIN
 from pillion_client.limits import MESSAGE_BYTES_MAX
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 _SERVICES: Final = (
     memory_service_pb2.DESCRIPTOR.services_by_name["MemoryService"],
     admin_service_pb2.DESCRIPTOR.services_by_name["AdminService"],
+    schema_service_pb2.DESCRIPTOR.services_by_name["SchemaService"],
     health_pb2.DESCRIPTOR.services_by_name["Health"],
 )
 _THREADS: Final = 8

@@ -26,6 +26,11 @@ COMMANDS: Final = {
     "import": ("importing", "import_", "Import memories, episodes and facts from JSON Lines."),
     "info": ("info", "info", "Show what the server is, can do, and its limits."),
     "list": ("listing", "list_", "List memories or episodes, oldest first."),
+    "schema": (
+        "schema",
+        "schema",
+        "Register attributes with a JSON Schema, and look at what is registered.",
+    ),
     "search": ("search", "search", "Find the best memories for a text."),
     "serve": ("serve", "serve", "Run a server."),
     "stats": ("stats", "stats", "Show how much is stored and what lags."),

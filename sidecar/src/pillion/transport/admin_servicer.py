@@ -1,4 +1,4 @@
-"""AdminService and SchemaService: statistics; the rest of both comes later."""
+"""AdminService: statistics; the rest comes later."""
 
 from __future__ import annotations
 
@@ -25,8 +25,3 @@ class AdminServicer:
         """Say how much is stored, how fast, and what lags."""
         statistics = self._use_cases.statistics.statistics(call.partition_or_none)
         return answers.statistics_to_wire(statistics)
-
-
-@refuse_unserved
-class SchemaServicer:
-    """Serves nothing yet."""

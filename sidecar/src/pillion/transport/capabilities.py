@@ -73,11 +73,11 @@ METHODS: Final[dict[str, Method]] = {
     _MEMORY + "ListRejectedCandidates": Method(
         CURATOR, READ, _NO, wire.CAPABILITY_LIST_REJECTED_CANDIDATES
     ),
-    _SCHEMA + "RegisterAttribute": Method(ADMIN, WRITE, _NO, wire.CAPABILITY_SCHEMA),
-    _SCHEMA + "GetAttribute": Method(READER, READ, _NO, wire.CAPABILITY_SCHEMA),
-    _SCHEMA + "ListAttributes": Method(READER, READ, _NO, wire.CAPABILITY_SCHEMA),
-    _SCHEMA + "MigrateAttribute": Method(ADMIN, WRITE, _NO, wire.CAPABILITY_SCHEMA),
-    _SCHEMA + "RollBackMigration": Method(ADMIN, WRITE, _NO, wire.CAPABILITY_SCHEMA),
+    _SCHEMA + "RegisterAttribute": Method(ADMIN, WRITE, _YES, wire.CAPABILITY_SCHEMA),
+    _SCHEMA + "GetAttribute": Method(READER, READ, _YES, wire.CAPABILITY_SCHEMA),
+    _SCHEMA + "ListAttributes": Method(READER, READ, _YES, wire.CAPABILITY_SCHEMA),
+    _SCHEMA + "MigrateAttribute": Method(ADMIN, WRITE, _NO, wire.CAPABILITY_MIGRATIONS),
+    _SCHEMA + "RollBackMigration": Method(ADMIN, WRITE, _NO, wire.CAPABILITY_MIGRATIONS),
     _ADMIN + "GetStats": Method(ADMIN, CONTROL, _YES, wire.CAPABILITY_STATS, whole_server=True),
     _ADMIN + "GetQuotas": Method(ADMIN, CONTROL, _NO, wire.CAPABILITY_QUOTAS),
     _ADMIN + "SetQuotas": Method(ADMIN, CONTROL, _NO, wire.CAPABILITY_QUOTAS),

@@ -22,13 +22,14 @@ from pillion_proto.memory.v1 import (
 )
 
 from pillion.domain.limits import MESSAGE_BYTES_MAX, STREAM_IDLE_SECONDS
-from pillion.transport.admin_servicer import AdminServicer, SchemaServicer
+from pillion.transport.admin_servicer import AdminServicer
 from pillion.transport.admission import Pools
 from pillion.transport.capabilities import PACKAGE, Work
 from pillion.transport.health import READINESS, Health
 from pillion.transport.interceptors import Edge
 from pillion.transport.listener import ListenError, SocketLock, check_mode, socket_umask
 from pillion.transport.memory_servicer import MemoryServicer, ServerFacts
+from pillion.transport.schema_servicer import SchemaServicer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -180,7 +181,7 @@ def add_services(
             use_cases, facts, clock
         ),
         admin_service_pb2_grpc.add_AdminServiceServicer_to_server: AdminServicer(use_cases),
-        schema_service_pb2_grpc.add_SchemaServiceServicer_to_server: SchemaServicer(),
+        schema_service_pb2_grpc.add_SchemaServiceServicer_to_server: SchemaServicer(use_cases),
     }
     for add, servicer in servicers.items():
         add(servicer, server)

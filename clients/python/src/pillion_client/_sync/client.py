@@ -1,5 +1,5 @@
 # Generated from _async/client.py by scripts/gen_sync_client.py (`make gen`). Do not edit.
-"""The client: reading, writing, forgetting, importing and a look at the server."""
+"""The client: reading, writing, the registry, forgetting, importing and a look at the server."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from pillion_proto.memory.v1 import memory_service_pb2 as service
 
 from pillion_client import _failures, _from_wire, _methods, _requests, limits
 from pillion_client import _to_wire as wire
+from pillion_client._sync.registry import Registry
 from pillion_client._sync.writing import Writing
 from pillion_client._importing import ImportWindow
 from pillion_client._runtime import synchronous as runtime
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from pillion_client.selection import Filter, TimeWindow, Topic
 
 
-class Client(Writing):
+class Client(Registry, Writing):
     """A client that blocks. One per process, shared by all its threads."""
 
     @classmethod

@@ -7,6 +7,7 @@ import hashlib
 from typing import TYPE_CHECKING
 
 from pillion_proto.memory.v1 import memory_service_pb2 as wire
+from pillion_proto.memory.v1 import schema_service_pb2 as schema_wire
 
 from pillion.domain.commands import (
     ConsolidateCommand,
@@ -141,7 +142,11 @@ def consolidate_from_wire(request: wire.ConsolidateRequest) -> ConsolidateComman
 
 
 def body_digest(
-    request: wire.WriteRequest | wire.ForgetRequest | wire.ConsolidateRequest,
+    request: wire.WriteRequest
+    | wire.ForgetRequest
+    | wire.ConsolidateRequest
+    | schema_wire.RegisterAttributeRequest
+    | schema_wire.MigrateAttributeRequest,
 ) -> bytes:
     """Return a hash that tells a retry from another request under the same request_id.
 

@@ -58,6 +58,7 @@ class Capability(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     CAPABILITY_AUDIT: _ClassVar[Capability]
     CAPABILITY_ERASURE_RECEIPTS: _ClassVar[Capability]
     CAPABILITY_LEGAL_HOLD: _ClassVar[Capability]
+    CAPABILITY_MIGRATIONS: _ClassVar[Capability]
 
 class EmbeddingMode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -180,6 +181,7 @@ CAPABILITY_ROTATE_KEYS: Capability
 CAPABILITY_AUDIT: Capability
 CAPABILITY_ERASURE_RECEIPTS: Capability
 CAPABILITY_LEGAL_HOLD: Capability
+CAPABILITY_MIGRATIONS: Capability
 EMBEDDING_MODE_UNSPECIFIED: EmbeddingMode
 EMBEDDING_MODE_QUEUED: EmbeddingMode
 EMBEDDING_MODE_INLINE: EmbeddingMode

@@ -1,0 +1,171 @@
+"""``pillion schema``: register attributes, and look at what is registered."""
+
+from __future__ import annotations
+
+from typing import IO, TYPE_CHECKING
+
+import click
+from pillion_client import (
+    Cardinality,
+    ConflictPolicy,
+    ExistingValues,
+    must_exist,
+    must_not_exist,
+    unconditional,
+    version_equals,
+)
+
+from pillion.cli.documents import document
+from pillion.cli.session import Session, pass_session, shared_options
+from pillion.cli.show import moment, shortened
+
+if TYPE_CHECKING:
+    from pillion_client import AttributeSchema, Precondition
+
+_COLUMNS = ("attribute", "version", "values", "subjects", "registered", "schema")
+_CARDINALITIES = [one.value for one in Cardinality if one is not Cardinality.UNSPECIFIED]
+_POLICIES = [one.value for one in ConflictPolicy if one is not ConflictPolicy.UNSPECIFIED]
+_SHOWN_IDS = 10
+
+
+@click.group()
+def schema() -> None:
+    """Register attributes with a JSON Schema, and look at what is registered."""
+
+
+@schema.command()
+@click.argument("attribute")
+@click.argument("file", type=click.File(encoding="utf-8"))
+@click.option("--subject-type", "subject_types", multiple=True, help="Only these may have it.")
+@click.option("--cardinality", type=click.Choice(_CARDINALITIES), help="Values at one instant.")
+@click.option("--retention-class", default="", help="Of new values.")
+@click.option("--pii", "pii_labels", multiple=True, help="A kind of personal data in its values.")
+@click.option("--conflict-policy", type=click.Choice(_POLICIES), help="Where a statement has none.")
+@click.option("--may-differ", is_flag=True, help="Even if values that are there do not fit.")
+@click.option("--new", is_flag=True, help="Only if it is not registered yet.")
+@click.option("--if-version", type=click.IntRange(min=1), help="Only if this is its version token.")
+@click.option("--existing", is_flag=True, help="Only if it is registered already.")
+@click.option("--validate-only", is_flag=True, help="Check everything, change nothing.")
+@shared_options()
+@pass_session
+def register(
+    session: Session,
+    /,
+    *,
+    attribute: str,
+    file: IO[str],
+    subject_types: tuple[str, ...],
+    cardinality: str | None,
+    retention_class: str,
+    pii_labels: tuple[str, ...],
+    conflict_policy: str | None,
+    may_differ: bool,
+    new: bool,
+    if_version: int | None,
+    existing: bool,
+    validate_only: bool,
+) -> None:
+    """Register ATTRIBUTE with the JSON Schema in FILE ("-": stdin)."""
+    try:
+        text = file.read()
+    except UnicodeDecodeError as error:
+        message = f"{file.name} is not UTF-8"
+        raise click.UsageError(message) from error
+    precondition = _precondition(if_version, new=new, existing=existing)
+    with session.client() as client:
+        done = client.register_attribute(
+            attribute,
+            text,
+            precondition=precondition,
+            subject_types=subject_types,
+            cardinality=cardinality or Cardinality.UNSPECIFIED,
+            retention_class=retention_class,
+            pii_labels=pii_labels,
+            conflict_policy=conflict_policy or ConflictPolicy.UNSPECIFIED,
+            existing_values=ExistingValues.MAY_DIFFER if may_differ else ExistingValues.MUST_FIT,
+            validate_only=validate_only,
+        )
+    if session.json:
+        session.output.document(document(done))
+        return
+    would = "would be " if validate_only else ""
+    session.output.line(f"{attribute}: {would}schema version {done.schema.schema_version}")
+    if done.misfits:
+        shown = ", ".join(done.misfit_ids[:_SHOWN_IDS])
+        session.output.line(f"{done.misfits} values that are there do not fit: {shown}")
+
+
+def _precondition(if_version: int | None, *, new: bool, existing: bool) -> Precondition:
+    if sum((new, existing, if_version is not None)) > 1:
+        message = "--new, --existing and --if-version exclude each other: give one"
+        raise click.UsageError(message)
+    if if_version is not None:
+        return version_equals(if_version)
+    if new:
+        return must_not_exist
+    return must_exist if existing else unconditional
+
+
+@schema.command()
+@click.argument("attribute")
+@click.option(
+    "--schema-version", type=click.IntRange(min=0), default=0, help="Which; 0: the latest."
+)
+@shared_options()
+@pass_session
+def show(session: Session, attribute: str, *, schema_version: int) -> None:
+    """Show a registered attribute."""
+    with session.client() as client:
+        found = client.get_attribute(attribute, schema_version=schema_version)
+    if session.json:
+        session.output.document(document(found))
+        return
+    session.output.pairs(
+        "",
+        [
+            ("attribute", found.attribute),
+            ("schema version", str(found.schema_version)),
+            ("version token", str(found.version)),
+            ("registered", moment(found.registered_at)),
+            ("values at once", found.cardinality.value),
+            ("subject types", ", ".join(found.subject_types)),
+            ("retention class", found.retention_class or ""),
+            ("personal data", ", ".join(found.pii_labels)),
+            ("conflict policy", _said(found.conflict_policy)),
+        ],
+    )
+    session.output.line(found.json_schema)
+
+
+def _said(policy: ConflictPolicy) -> str:
+    return "" if policy is ConflictPolicy.UNSPECIFIED else policy.value
+
+
+@schema.command(name="list")
+@shared_options()
+@pass_session
+def list_(session: Session) -> None:
+    """List the registered attributes by name."""
+    output = session.output
+    with session.client() as client:
+        found = client.list_attributes()
+        if session.json:
+            for one in found:
+                output.document(document(one))
+            return
+        rows = [_row(one) for one in found]
+    if rows:
+        output.records(_COLUMNS, rows, lead=1)
+    else:
+        output.line("no attribute is registered")
+
+
+def _row(found: AttributeSchema) -> tuple[str, ...]:
+    return (
+        found.attribute,
+        str(found.schema_version),
+        found.cardinality.value,
+        ", ".join(found.subject_types) or "any",
+        moment(found.registered_at),
+        shortened(found.json_schema),
+    )

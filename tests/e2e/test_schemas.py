@@ -1,0 +1,141 @@
+"""The type registry of a real server, through the client and the command line."""
+
+import json
+
+import grpc
+import pytest
+from pillion.cli.main import run
+from pillion_client import (
+    Client,
+    InvalidArgument,
+    NotFound,
+    Source,
+    must_not_exist,
+    schema_of,
+    unconditional,
+    version_equals,
+)
+from pillion_proto.memory.v1 import schema_service_pb2 as wire
+from pillion_testing.servers import ServerProcess
+from pydantic import BaseModel, ConfigDict, Field
+
+SAID = Source("user_statement")
+
+
+class Address(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    street: str = Field(max_length=40)
+    zip: str = Field(pattern=r"^[0-9]{4,6}$")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    running = ServerProcess(tmp_path_factory.mktemp("schemas") / "d")
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def client(server, request):
+    """A client in a partition of the test's own."""
+    with Client(f"unix:{server.ready['socket']}", partition=("test", request.node.name)) as made:
+        yield made
+
+
+def put(client, value, attribute="address"):
+    return client.put_fact("user:mira", attribute, value, source=SAID, precondition=unconditional)
+
+
+def test_a_model_is_registered_and_facts_must_fit_it(client):
+    made = client.register_attribute(
+        "address", Address, precondition=must_not_exist, subject_types=["user"], pii_labels=["home"]
+    )
+    assert made.schema.schema_version == 1
+    assert json.loads(made.schema.json_schema) == json.loads(schema_of(Address))
+    put(client, {"street": "Main Street 1", "zip": "8001"})
+    fact = client.get_fact("user:mira", "address")
+    assert (fact.schema_version, fact.pii_labels) == (1, ("home",))
+    with pytest.raises(InvalidArgument) as caught:
+        put(client, {"street": "Main Street 1", "zip": "80-01", "door": "secret"})
+    assert caught.value.reason == "SCHEMA_VIOLATION"
+    assert {one.field for one in caught.value.field_violations} == {
+        "mutations[0].put_fact.fact.value"
+    }
+    assert "secret" not in str(caught.value)
+    assert "80-01" not in str(caught.value)
+
+
+def test_versions_and_pages(client):
+    first = client.register_attribute("a", True, precondition=must_not_exist).schema
+    client.register_attribute("b", {"type": "string"}, precondition=unconditional)
+    second = client.register_attribute(
+        "a", '{"type": "string"}', precondition=version_equals(first.version)
+    ).schema
+    assert client.get_attribute("a") == second
+    assert client.get_attribute("a", schema_version=1) == first
+    assert [one.attribute for one in client.list_attributes(page_size=1)] == ["a", "b"]
+    with pytest.raises(NotFound):
+        client.get_attribute("c")
+
+
+def test_a_tenant_sees_nothing_of_anothers(server, client):
+    client.register_attribute("a", True, precondition=must_not_exist)
+    with Client(f"unix:{server.ready['socket']}", partition=("test", "neighbour")) as other:
+        assert list(other.list_attributes()) == []
+        with pytest.raises(NotFound):
+            other.get_attribute("a")
+
+
+def test_half_lives_are_not_served(server):
+    request = wire.RegisterAttributeRequest(
+        schema={"attribute": "a", "json_schema": "true", "half_life": {"seconds": 86400}},
+        precondition={"unconditional": True},
+    )
+    call = server.channel.unary_unary(
+        "/pillion.memory.v1.SchemaService/RegisterAttribute",
+        request_serializer=wire.RegisterAttributeRequest.SerializeToString,
+        response_deserializer=wire.RegisterAttributeResponse.FromString,
+    )
+    with pytest.raises(grpc.RpcError) as caught:
+        call(request, timeout=30)
+    assert caught.value.code() is grpc.StatusCode.UNIMPLEMENTED
+
+
+def test_the_command_line_registers_shows_and_lists(server, capsys, tmp_path):
+    where = ("--target", f"unix:{server.ready['socket']}", "--tenant", "cli")
+    file = tmp_path / "age.json"
+    file.write_text('{"type": "integer", "minimum": 0}')
+
+    def pillion(*arguments):
+        code = run(["schema", *arguments, *where])
+        return code, capsys.readouterr().out
+
+    code, out = pillion("register", "age", str(file), "--new", "--pii", "age")
+    assert (code, out) == (0, "age: schema version 1\n")
+    assert pillion("register", "age", str(file), "--new")[0] == 1
+    code, out = pillion("show", "age")
+    assert code == 0
+    assert '{"minimum":0,"type":"integer"}' in out
+    code, out = pillion("list", "--json")
+    assert [json.loads(line)["attribute"] for line in out.splitlines()] == ["age"]
+    code, out = pillion("list")
+    assert out.split("\t")[:2] == ["age", "1"]
+    assert pillion("register", "age", str(file), "--new", "--existing")[0] == 2
+    file.write_text("{")
+    assert pillion("register", "age", str(file))[0] == 1
+
+
+def test_the_registry_survives_a_kill(tmp_path):
+    running = ServerProcess(tmp_path / "d")
+    with Client(f"unix:{running.ready['socket']}", partition=("test", "kill")) as client:
+        made = client.register_attribute("a", {"type": "string"}, precondition=must_not_exist)
+    running.kill()
+    running = ServerProcess(tmp_path / "d", "--unregistered-attributes", "refuse")
+    with Client(f"unix:{running.ready['socket']}", partition=("test", "kill")) as client:
+        assert client.get_attribute("a") == made.schema
+        put(client, "x", "a")
+        with pytest.raises(InvalidArgument):
+            put(client, 5, "a")
+        with pytest.raises(Exception, match="nobody registered it"):
+            put(client, 5, "b")
+    running.stop()
