@@ -3,6 +3,7 @@
 The server is the real one over the RAM store, so a method that is claimed and not wired fails too.
 """
 
+import itertools
 import secrets
 from contextlib import closing
 from types import SimpleNamespace
@@ -26,9 +27,15 @@ from pillion_storage.api import StoreSettings
 from pillion_storage.ram import open_store
 
 SECONDS = 20
+HOUR_US = 3_600_000_000
 ID = "01890000-0000-7000-8000-000000000001"
 # Where an empty request asks for something that isn't served, the least that doesn't.
-LEAST = {"Consolidate": wire.ConsolidateRequest(subject={"type": "user", "id": "mira"})}
+LEAST = {
+    "Consolidate": wire.ConsolidateRequest(subject={"type": "user", "id": "mira"}),
+    "Watch": wire.WatchRequest(heartbeat={"seconds": 1}),
+}
+# A watch goes on for ever; what it says at once is enough.
+MESSAGES_MAX = 1
 EPISODE = {"subject": {"type": "user", "id": "mira"}, "content": "c", "source_kind": 1}
 MEMORY = {
     "subject": {"type": "user", "id": "mira"},
@@ -127,7 +134,14 @@ def channel(tmp_path_factory):
         streams_max=1,
         default_deadline_ms=5000,
     )
-    facts = ServerFacts(version="9", store_kind="ram", default_deadline_ms=5000, request_ids_max=77)
+    facts = ServerFacts(
+        version="9",
+        store_kind="ram",
+        default_deadline_ms=5000,
+        request_ids_max=77,
+        request_id_window_us=24 * HOUR_US,
+        history_window_us=25 * HOUR_US,
+    )
     server = Server(use_cases, settings, facts, LocalAuthenticator(), clock)
     server.start()
     with grpc.insecure_channel(f"unix:{socket}") as made:
@@ -158,7 +172,9 @@ def outcome(channel, method, request):
         if method.client_streaming:
             list(channel.stream_stream(path)(iter([payload]), timeout=SECONDS))
         elif method.server_streaming:
-            list(channel.unary_stream(path)(payload, timeout=SECONDS))
+            stream = channel.unary_stream(path)(payload, timeout=SECONDS)
+            list(itertools.islice(stream, MESSAGES_MAX))
+            stream.cancel()
         else:
             channel.unary_unary(path)(payload, timeout=SECONDS)
     except grpc.RpcError as error:
@@ -206,11 +222,11 @@ def test_server_info_says_what_it_is(info):
     assert not info.HasField("embedder")
     assert info.limits.message_bytes_max == 16 * 1024 * 1024
     assert info.limits.default_deadline.ToMilliseconds() == 5000
-    assert not info.limits.HasField("request_id_window")  # nothing is forgotten by age
-    assert not info.limits.HasField("history_window")  # nor history
+    assert info.limits.request_id_window.ToMicroseconds() == 24 * HOUR_US
+    assert info.limits.history_window.ToMicroseconds() == 25 * HOUR_US
     assert info.limits.request_id_count == 77
     with closing(open_store(StoreSettings(random_bytes=secrets.token_bytes))) as store:
         assert info.limits.write_bytes_max == store.features.batch_bytes_max
     assert 0 < info.started_at.ToMicroseconds() <= info.server_time.ToMicroseconds()
     assert all(value for _, value in info.limits.ListFields())
-    assert len(info.limits.ListFields()) == len(wire.ServerLimits.DESCRIPTOR.fields) - 2
+    assert len(info.limits.ListFields()) == len(wire.ServerLimits.DESCRIPTOR.fields)

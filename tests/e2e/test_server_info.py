@@ -16,4 +16,5 @@ def test_the_configured_count_of_request_ids_is_published(tmp_path, remembered):
     finally:
         server.stop()
     assert info.limits.request_id_count == (remembered or 1_000_000)
-    assert not info.limits.HasField("request_id_window")
+    assert info.limits.request_id_window.ToSeconds() == 24 * 3600
+    assert not info.limits.HasField("history_window")

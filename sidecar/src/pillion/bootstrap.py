@@ -22,6 +22,7 @@ from pillion.config import SettingsError, parse_address
 from pillion.embedders.entry_points import PluginError, installed, load_factory
 from pillion.embedders.errors import EmbedderMisconfigured
 from pillion.embedders.registry import create_embedder
+from pillion.jobs.retention import RetentionSettings
 from pillion.schemas.json_schema import JsonSchemaCompiler
 from pillion.service import ServiceSettings, assemble
 from pillion.summarizers.details import lost_details
@@ -114,6 +115,7 @@ def start(settings: Settings) -> Running:
                 refuse_unregistered=settings.unregistered_attributes == "refuse",
                 promote_after_episodes=settings.promote_after_episodes,
                 format_version=FORMAT_VERSION,
+                retention=_retention(settings),
             ),
         )
         opened.pop_all()
@@ -126,6 +128,7 @@ def start(settings: Settings) -> Running:
                 read_workers=settings.workers,
                 write_workers=settings.write_workers,
                 streams_max=settings.streams_max,
+                watchers_max=settings.watchers_max,
                 default_deadline_ms=settings.default_deadline_ms,
             ),
             ServerFacts(
@@ -133,6 +136,8 @@ def start(settings: Settings) -> Running:
                 store_kind=settings.store,
                 default_deadline_ms=settings.default_deadline_ms,
                 request_ids_max=settings.store_options.tokens_max,
+                request_id_window_us=_hours(settings.request_id_window_hours),
+                history_window_us=_hours(settings.history_window_hours),
             ),
             authenticator,
             clock,
@@ -141,6 +146,19 @@ def start(settings: Settings) -> Running:
         server.start()
         opened.pop_all()
     return Running(server, use_cases, settings)
+
+
+def _hours(hours: int) -> int | None:
+    """Return hours in microseconds; None for 0, which is for ever."""
+    return hours * 3_600_000_000 or None
+
+
+def _retention(settings: Settings) -> RetentionSettings:
+    return RetentionSettings(
+        history_window_us=_hours(settings.history_window_hours),
+        request_id_window_us=_hours(settings.request_id_window_hours),
+        sweep_interval_seconds=settings.sweep_interval_seconds,
+    )
 
 
 def _authenticator(settings: Settings) -> Authenticator:

@@ -26,6 +26,7 @@ from pillion.domain.limits import (
     INDEX_FROM_DEFAULT,
     PROMOTE_AFTER_DEFAULT,
     RECURRENCE_EPISODES_MAX,
+    WATCHERS_DEFAULT,
 )
 from pillion.logs import LogFormat, LogLevel
 
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 ENV_PREFIX: Final = "PILLION_"
 SOCKET_NAME: Final = "pillion.sock"
 _PORT_MAX: Final = 65_535
+# 100 years.
+HOURS_MAX: Final = 876_600
 
 
 class SettingsError(Exception):
@@ -116,6 +119,9 @@ class Settings(BaseSettings):
     streams_max: Annotated[
         int, Field(ge=1, le=256, description="Streams open at once; each holds a thread.")
     ] = 8
+    watchers_max: Annotated[
+        int, Field(ge=1, le=1024, description="Watches open at once; each holds a thread.")
+    ] = WATCHERS_DEFAULT
     default_deadline_ms: Annotated[
         int, Field(ge=1, le=3_600_000, description="The deadline of a call that brought none.")
     ] = DEADLINE_DEFAULT_MS
@@ -144,6 +150,17 @@ class Settings(BaseSettings):
             description="Distinct episodes that make a candidate CONFIRMED; 0: only a user does.",
         ),
     ] = PROMOTE_AFTER_DEFAULT
+    history_window_hours: Annotated[
+        int,
+        Field(ge=0, le=HOURS_MAX, description="How long history is readable; 0: for ever."),
+    ] = 0
+    request_id_window_hours: Annotated[
+        int,
+        Field(ge=0, le=HOURS_MAX, description="How long request ids are remembered; 0: for ever."),
+    ] = 24
+    sweep_interval_seconds: Annotated[
+        float, Field(ge=1, le=86_400, description="How often what is past its window is forgotten.")
+    ] = 600.0
     log_level: Annotated[LogLevel, Field(description="debug, info, warning or error.")] = (
         LogLevel.INFO
     )
@@ -155,6 +172,18 @@ class Settings(BaseSettings):
             raise ValueError(
                 "tcp needs token_file, or every user of this machine could read every memory; "
                 "set token_file, or allow_unauthenticated_tcp=true if that is what you want"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _check_windows(self) -> Self:
+        history, ids = self.history_window_hours, self.request_id_window_hours
+        if history and (not ids or ids > history):
+            kept = f"{ids} hours" if ids else "for ever (0)"
+            raise ValueError(
+                f"history_window_hours is {history} and request_id_window_hours {kept}: history "
+                "must be kept at least as long as request ids, for the answer that a retry gets "
+                "goes with it; raise the one or lower the other"
             )
         return self
 

@@ -34,6 +34,7 @@ from pillion.domain.queries import Filter, ReadAt, SearchQuery, Target
 from pillion.domain.schemas import AttributeSchema, ExistingValues, RegisterCommand
 from pillion.domain.scope import FactKey, Partition, Subject
 from pillion.domain.values import Value, ValueKind
+from pillion.domain.watching import WatchQuery
 from pillion.schemas.json_schema import JsonSchemaCompiler
 from pillion.service import ServiceSettings, assemble
 from pillion.summarizers.details import lost_details
@@ -351,6 +352,24 @@ class Service:
     def found(self, text="", **more):
         """The ids of a search's hits, in order."""
         return [hit.memory.id for hit in self.search(text, **more).hits]
+
+    def watch(
+        self, after=0, filter_=None, *, heartbeat=30.0, partition=None, patience=None, cut_off=None
+    ):
+        """A watch as its consumer sees it: an iterator of events."""
+        query = WatchQuery(after_revision=after, filter=filter_, heartbeat_seconds=heartbeat)
+        return self.use_cases.watcher.watch(
+            partition or self.partition, query, patience or self.patience, cut_off or (lambda: None)
+        )
+
+    def told(self, after=0, filter_=None, **more):
+        """The events of a watch up to the heartbeat that says that it has caught up."""
+        events = []
+        for event in self.watch(after, filter_, **more):
+            events.append(event)
+            if event.recorded_at is None:
+                break
+        return events
 
     def records(self, partition=None):
         """Every live record of the partition: what "nothing was written" is measured by."""

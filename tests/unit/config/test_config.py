@@ -35,6 +35,13 @@ def test_the_defaults_need_nothing():
     assert (settings.drain_seconds, settings.tcp, settings.token_file) == (5.0, None, None)
 
 
+def test_history_is_kept_for_ever_and_request_ids_for_a_day():
+    settings = load_settings({})
+    assert (settings.history_window_hours, settings.request_id_window_hours) == (0, 24)
+    load_settings({"history_window_hours": "24"})
+    load_settings({"request_id_window_hours": "0"})
+
+
 def test_flags_win_over_variables_and_those_over_the_file(file, monkeypatch):
     path = file("workers = 1\nwrite_workers = 1\nstreams_max = 1\n")
     monkeypatch.setenv("PILLION_WORKERS", "2")
@@ -65,6 +72,15 @@ def test_tables_merge_across_sources(file, monkeypatch):
         ({"default_deadline_ms": "0"}, "default_deadline_ms"),
         ({"store_options": {"size_bytes_max": 5}}, "store_options.size_bytes_max"),
         ({"store_options": {"size": 5}}, "store_options.size"),
+        ({"watchers_max": "0"}, "watchers_max"),
+        ({"sweep_interval_seconds": "0"}, "sweep_interval_seconds"),
+        ({"history_window_hours": "-1"}, "history_window_hours"),
+        ({"history_window_hours": "23"}, "history_window_hours is 23 and request_id_window_hours"),
+        ({"history_window_hours": "23"}, "24 hours: history must be kept at least as long"),
+        (
+            {"history_window_hours": "48", "request_id_window_hours": "0"},
+            "history_window_hours is 48 and request_id_window_hours for ever (0)",
+        ),
         ({"tcp": "nonsense"}, "tcp: write HOST:PORT"),
         ({"tcp": "localhost:1"}, "tcp: name the host by its address"),
         ({"tcp": "0.0.0.0:1"}, "tcp: only a loopback address is served without TLS"),

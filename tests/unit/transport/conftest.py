@@ -44,6 +44,8 @@ class FakeUseCases:
     fail: Exception | None = None
     hook: Any = None
     probe_error: Exception | None = None
+    watches_end: threading.Event = field(default_factory=threading.Event)
+    watch_events: Any = ()
     import_acks: list[commands.ImportAck] = field(default_factory=list)
 
     def _play(self, verb: str, answer: Any) -> Any:
@@ -94,11 +96,18 @@ class FakeUseCases:
         self.searcher = SimpleNamespace(search=play("search", search))
         self.forgetter = SimpleNamespace(forget=play("forget", forget))
         self.consolidator = SimpleNamespace(consolidate=play("consolidate", consolidate))
+        self.watcher = SimpleNamespace(watch=self._watch, end_all=self.watches_end.set)
         self.statistics = SimpleNamespace(
             statistics=play("statistics", statistics),
             embedder_identity=lambda: EmbedderIdentity("hashing", "1", 64, "", 0.0),
             probe=self._probe,
         )
+
+    def _watch(self, *args: Any) -> Any:
+        self.calls.append(("watch", args, {}))
+        if self.fail is not None:
+            raise self.fail
+        yield from self.watch_events(*args) if callable(self.watch_events) else self.watch_events
 
     def _next_ack(self) -> commands.ImportAck:
         if self.import_acks:

@@ -44,7 +44,8 @@ def test_a_pool_that_is_shut_down_counts_nothing(pool):
 
 
 def test_no_stream_waits_for_a_thread():
-    pools = Pools(reads=1, writes=1, streams=3)
+    pools = Pools(reads=1, writes=1, streams=3, watchers=5)
     assert pools[Work.STREAM].taken_max == 3
+    assert pools[Work.WATCH].taken_max == 5
     assert pools.taken_max == sum(pools[work].taken_max for work in Work)
     pools.close()

@@ -62,6 +62,16 @@ CLUSTER_IDS_MAX: Final = 64
 COMMIT_TRIES_MAX: Final = 16
 # An open stream holds one of few threads, so one from which nothing comes is ended after this.
 STREAM_IDLE_SECONDS: Final = 60.0
+# How often a watch may ask to hear that nothing happened; and how often it does unasked.
+HEARTBEAT_SECONDS_MIN: Final = 1.0
+HEARTBEAT_SECONDS_MAX: Final = 300.0
+HEARTBEAT_SECONDS_DEFAULT: Final = 30.0
+# Watches that may be open at once unless configured: each holds a thread, which mostly waits.
+WATCHERS_DEFAULT: Final = 32
+# A consumer that takes this long over one message of a watch is told to resume, and one that has
+# taken nothing for the longer time is cut off: each holds one of few threads.
+WATCH_SLOW_SECONDS: Final = 10.0
+WATCH_STALL_SECONDS: Final = 30.0
 # A call without a deadline gets this one, in milliseconds.
 DEADLINE_DEFAULT_MS: Final = 30_000
 # A longer deadline counts as this one, 10 minutes: a call may hold a thread for as long.

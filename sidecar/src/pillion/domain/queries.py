@@ -89,8 +89,22 @@ class Filter:
             memory.recurrence.episode_ids
         )
 
-    def _admits_labels(self, memory: Memory) -> bool:
-        labels = frozenset(memory.labels)
+    def admits_episode(self, episode: Episode) -> bool:
+        """Return whether an episode takes part, by the conditions that episodes can meet.
+
+        Its expiry is not looked at.
+        """
+        return (
+            (not self.subjects or episode.subject in self.subjects)
+            and (not self.contexts or episode.context in self.contexts)
+            and self._admits_labels(episode)
+            and (not self.session_ids or episode.session_id in self.session_ids)
+            and (not self.source_kinds or episode.source_kind in self.source_kinds)
+            and self.created.holds(episode.recorded_at)
+        )
+
+    def _admits_labels(self, record: Memory | Episode) -> bool:
+        labels = frozenset(record.labels)
         return (
             self.labels_all <= labels
             and (not self.labels_any or not self.labels_any.isdisjoint(labels))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from pillion.domain.limits import INDEX_FROM_DEFAULT, PROMOTE_AFTER_DEFAULT
 from pillion.embedders.cache import QueryCache
 from pillion.jobs.embedding import EmbeddingJob
+from pillion.jobs.retention import RetentionJob, RetentionSettings
 from pillion.service.catalogue import Catalogue
 from pillion.service.consolidator import Consolidator
 from pillion.service.forgetter import Forgetter
@@ -21,6 +22,7 @@ from pillion.service.registry import Registry
 from pillion.service.residents import Residents
 from pillion.service.searcher import Searcher
 from pillion.service.statistics import StatisticsReader
+from pillion.service.watcher import Watcher
 from pillion.service.writer import Writer
 
 if TYPE_CHECKING:
@@ -43,6 +45,7 @@ class ServiceSettings:
         promote_after_episodes: Distinct episodes that make a candidate CONFIRMED; 0: never.
         format_version: Of the store's files, for ``stats``.
         refuse_unregistered: Facts of attributes that nobody registered are refused.
+        retention: How long history and request ids are kept; None: nothing is ever swept.
     """
 
     index_from: int = INDEX_FROM_DEFAULT
@@ -50,6 +53,7 @@ class ServiceSettings:
     promote_after_episodes: int = PROMOTE_AFTER_DEFAULT
     format_version: int = 0
     refuse_unregistered: bool = False
+    retention: RetentionSettings | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +69,7 @@ class UseCases:
     registrar: Registrar
     catalogue: Catalogue
     statistics: StatisticsReader
+    watcher: Watcher
     closers: tuple[Callable[[], None], ...]
 
     def close(self) -> None:
@@ -107,11 +112,16 @@ def assemble(
         registry=registry,
         promote_after=settings.promote_after_episodes,
     )
-    closers: list[Callable[[], None]] = []
+    watcher = Watcher(store=store, keys=keys)
+    closers: list[Callable[[], None]] = [watcher.close]
     if queries is not None:
         job = EmbeddingJob(store, queries, pending)
         job.start()
         closers.append(job.stop)
+    if settings.retention is not None:
+        retention = RetentionJob(store, clock, settings.retention)
+        retention.start()
+        closers.append(retention.stop)
     closers.append(residents.close)
     if queries is not None:
         closers.append(queries.close)
@@ -160,5 +170,6 @@ def assemble(
             clock=clock,
             format_version=settings.format_version,
         ),
+        watcher=watcher,
         closers=tuple(closers),
     )

@@ -303,17 +303,8 @@ def _admitted(found: Found, filter_: Filter, as_of: int, now: int) -> bool:
 
 
 def _admits_episode(episode: Episode, filter_: Filter, now: int) -> bool:
-    labels = frozenset(episode.labels)
-    return (
-        (not filter_.subjects or episode.subject in filter_.subjects)
-        and (filter_.contexts is None or episode.context in filter_.contexts)
-        and filter_.labels_all <= labels
-        and (not filter_.labels_any or not filter_.labels_any.isdisjoint(labels))
-        and filter_.labels_none.isdisjoint(labels)
-        and (not filter_.session_ids or episode.session_id in filter_.session_ids)
-        and (not filter_.source_kinds or episode.source_kind in filter_.source_kinds)
-        and filter_.created.holds(episode.recorded_at)
-        and (filter_.include_expired or now < min(episode.expires_at, episode.expired_at))
+    return filter_.admits_episode(episode) and (
+        filter_.include_expired or now < min(episode.expires_at, episode.expired_at)
     )
 
 

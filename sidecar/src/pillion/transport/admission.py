@@ -6,6 +6,7 @@ is full refuses at once: a call that would wait longer than its caller only make
   reads    few threads: they hold the interpreter's lock, and more of them only contend for it
   writes   many threads: each mostly waits for a flush to disk, which all that wait share
   streams  an open stream holds a thread for as long as it is open, so streams are few and capped
+  watches  streams that mostly wait, for days: apart, so that they never keep an import out
   reflection  what gRPC tools ask first: streams too, so they get no thread of the others, where a
            forgotten one would be missing, least of all the one that answers health
   control  health, server info, statistics and refusals: free even when everything else is full
@@ -73,12 +74,13 @@ class BoundedPool(ThreadPoolExecutor):
 class Pools:
     """The pools of one server."""
 
-    def __init__(self, *, reads: int, writes: int, streams: int) -> None:
+    def __init__(self, *, reads: int, writes: int, streams: int, watchers: int) -> None:
         self._by_work: Mapping[Work, BoundedPool] = {
             Work.READ: BoundedPool("read", threads=reads, waiting_max=_READS_WAITING_MAX),
             Work.WRITE: BoundedPool("write", threads=writes, waiting_max=_WRITES_WAITING_MAX),
             # A stream that waits for a thread would look like a hanging server: none waits.
             Work.STREAM: BoundedPool("stream", threads=streams, waiting_max=0),
+            Work.WATCH: BoundedPool("watch", threads=watchers, waiting_max=0),
             Work.REFLECTION: BoundedPool(
                 "reflection", threads=_REFLECTION_THREADS, waiting_max=_REFLECTION_WAITING_MAX
             ),

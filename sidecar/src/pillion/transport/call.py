@@ -6,6 +6,7 @@ and none can name a partition that was not authorised: `partition` is what `ente
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, Final
 
 from pillion.domain.errors import PillionError, Reason
@@ -75,6 +76,14 @@ class Call:
     def step_deadline(self) -> CallDeadline:
         """Return the deadline of the next step of a stream, which as a whole may have none."""
         return CallDeadline(self._context, self._default_seconds)
+
+    def own_deadline(self) -> CallDeadline:
+        """Return the caller's own deadline, however long; a caller that brought none has none."""
+        return CallDeadline(self._context, math.inf, math.inf)
+
+    def cut_off(self) -> None:
+        """End the call from another thread, its answer half sent or not."""
+        self._context.cancel()
 
 
 def authorise(identity: Identity, method: Method) -> None:

@@ -27,6 +27,7 @@ class Work(Enum):
     READ = "read"
     WRITE = "write"
     STREAM = "stream"
+    WATCH = "watch"
     REFLECTION = "reflection"
     CONTROL = "control"
 
@@ -63,7 +64,7 @@ METHODS: Final[dict[str, Method]] = {
     _MEMORY + "Recall": Method(READER, READ, _NO, wire.CAPABILITY_RECALL),
     _MEMORY + "Consolidate": Method(CURATOR, WRITE, _YES, wire.CAPABILITY_CONSOLIDATE),
     _MEMORY + "Forget": Method(CURATOR, WRITE, _YES, wire.CAPABILITY_FORGET),
-    _MEMORY + "Watch": Method(READER, STREAM, _NO, wire.CAPABILITY_WATCH),
+    _MEMORY + "Watch": Method(READER, Work.WATCH, _YES, wire.CAPABILITY_WATCH),
     _MEMORY + "Import": Method(WRITER, STREAM, _YES, wire.CAPABILITY_IMPORT),
     _MEMORY + "Export": Method(READER, STREAM, _NO, wire.CAPABILITY_EXPORT),
     _MEMORY + "GetOperation": Method(READER, CONTROL, _NO, wire.CAPABILITY_OPERATIONS),

@@ -23,11 +23,16 @@ class CallDeadline:
 
     __slots__ = ("_context", "_ends")
 
-    def __init__(self, context: grpc.ServicerContext, default_seconds: float) -> None:
+    def __init__(
+        self,
+        context: grpc.ServicerContext,
+        default_seconds: float,
+        longest_seconds: float = DEADLINE_MAX_MS / 1000,
+    ) -> None:
         asked = context.time_remaining()
         limited = asked is not None and asked < _NO_DEADLINE_SECONDS
         self._context = context
-        seconds = min(asked, DEADLINE_MAX_MS / 1000) if limited else default_seconds
+        seconds = min(asked, longest_seconds) if limited else default_seconds
         self._ends = time.monotonic() + seconds
 
     def remaining_seconds(self) -> float:

@@ -32,13 +32,16 @@ if TYPE_CHECKING:
 class ServerFacts:
     """What a server says of itself beside its capabilities.
 
-    ``request_ids_max`` is how many request ids of one partition the store remembers.
+    ``request_ids_max`` is how many request ids of one partition the store remembers. The windows
+    say for how long, and how long history is readable, in microseconds; None: for ever.
     """
 
     version: str
     store_kind: str
     default_deadline_ms: int
     request_ids_max: int
+    request_id_window_us: int | None = None
+    history_window_us: int | None = None
 
 
 @refuse_unserved
@@ -152,6 +155,20 @@ class MemoryServicer:
         report = self._use_cases.consolidator.consolidate(call.partition, command, call.deadline)
         return answers.consolidate_to_wire(report, call.partition)
 
+    def Watch(  # noqa: N802
+        self, request: wire.WatchRequest, call: Call
+    ) -> Iterator[wire.WatchResponse]:
+        """Stream a partition's changes for as long as the caller listens.
+
+        gRPC asks for the next message once it has sent the last, which is the back-pressure.
+        """
+        query = queries.watch_from_wire(request)
+        events = self._use_cases.watcher.watch(
+            call.partition, query, call.own_deadline(), call.cut_off
+        )
+        for event in events:
+            yield answers.watch_to_wire(event, call.partition)
+
     def Import(  # noqa: N802
         self, requests: Iterator[wire.ImportRequest], call: Call
     ) -> Iterator[wire.ImportResponse]:
@@ -192,8 +209,8 @@ def _start_import(requests: Iterator[wire.ImportRequest], call: Call) -> Embeddi
 
 
 def _limits(facts: ServerFacts) -> wire.ServerLimits:
-    """Return the limits. ``request_id_window`` stays absent: nothing is forgotten by age."""
-    return wire.ServerLimits(
+    """Return the limits. A window stays absent where nothing is forgotten by age."""
+    made = wire.ServerLimits(
         message_bytes_max=limits.MESSAGE_BYTES_MAX,
         mutations_max=limits.MUTATIONS_MAX,
         text_bytes_max=limits.TEXT_BYTES_MAX,
@@ -204,3 +221,8 @@ def _limits(facts: ServerFacts) -> wire.ServerLimits:
         request_id_count=facts.request_ids_max,
         write_bytes_max=limits.WRITE_BYTES_MAX,
     )
+    if facts.request_id_window_us is not None:
+        made.request_id_window.CopyFrom(duration_to_wire(facts.request_id_window_us))
+    if facts.history_window_us is not None:
+        made.history_window.CopyFrom(duration_to_wire(facts.history_window_us))
+    return made

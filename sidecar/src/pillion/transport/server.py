@@ -21,7 +21,7 @@ from pillion_proto.memory.v1 import (
     schema_service_pb2_grpc,
 )
 
-from pillion.domain.limits import MESSAGE_BYTES_MAX, STREAM_IDLE_SECONDS
+from pillion.domain.limits import MESSAGE_BYTES_MAX, STREAM_IDLE_SECONDS, WATCHERS_DEFAULT
 from pillion.transport.admin_servicer import AdminServicer
 from pillion.transport.admission import Pools
 from pillion.transport.capabilities import PACKAGE, Work
@@ -61,6 +61,7 @@ class ServerSettings:
     write_workers: int
     streams_max: int
     default_deadline_ms: int
+    watchers_max: int = WATCHERS_DEFAULT
     stream_idle_seconds: float = STREAM_IDLE_SECONDS
 
 
@@ -80,7 +81,9 @@ class Server:
             reads=settings.read_workers,
             writes=settings.write_workers,
             streams=settings.streams_max,
+            watchers=settings.watchers_max,
         )
+        self._end_watches = use_cases.watcher.end_all
         self._health = Health(use_cases.statistics.probe)
         self._lock: SocketLock | None = None
         self._stopped = threading.Event()
@@ -156,6 +159,7 @@ class Server:
             return
         self._stopped.set()
         self._health.drain()
+        self._end_watches()
         ended = self._grpc.stop(drain_seconds)
         # gRPC counts connections, and one that is open and idle would take up the whole drain.
         drained_by = time.monotonic() + drain_seconds

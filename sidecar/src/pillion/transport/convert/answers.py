@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pillion.domain.mutations import MutationResult
     from pillion.domain.queries import Found, HistoryEntry, Page, SearchAnswer
     from pillion.domain.scope import Partition
+    from pillion.domain.watching import WatchEvent
     from pillion.transport.convert.records import EncodedMemories
 
 
@@ -106,6 +107,18 @@ def page_to_wire(page: Page, partition: Partition) -> wire.ListResponse:
     response = wire.ListResponse(next_page_token=page.next_token, revision=page.revision)
     for found in page.records:
         fill_record(response.records.add(), found, partition)
+    return response
+
+
+def watch_to_wire(event: WatchEvent, partition: Partition) -> wire.WatchResponse:
+    """Return one message of a Watch."""
+    response = wire.WatchResponse(revision=event.revision, resume=event.resume)
+    if event.recorded_at is not None:
+        put_instant(response.recorded_at, event.recorded_at)
+    for change in event.changes:
+        target = response.changes.add(kind=change.kind, id=str(change.id))
+        if change.found is not None:
+            fill_record(target.record, change.found, partition)
     return response
 
 

@@ -8,6 +8,7 @@ from pillion_proto.memory.v1 import memory_service_pb2 as wire
 from pillion_proto.memory.v1 import search_pb2
 
 from pillion.domain.errors import PillionError
+from pillion.domain.limits import HEARTBEAT_SECONDS_DEFAULT
 from pillion.domain.memory import MemoryKind, MemoryStatus, SourceKind
 from pillion.domain.queries import (
     PLAIN_FILTER,
@@ -22,6 +23,7 @@ from pillion.domain.queries import (
     Window,
 )
 from pillion.domain.scope import MAIN_CONTEXT
+from pillion.domain.watching import WatchQuery
 from pillion.transport.capabilities import feature_not_served, not_served
 from pillion.transport.convert.instants import duration_from_wire, optional_instant
 from pillion.transport.convert.scalars import (
@@ -74,7 +76,9 @@ def history_read_from_wire(request: wire.HistoryRequest) -> ReadAt:
     return read
 
 
-def filter_from_wire(request: wire.SearchRequest | wire.ListRequest) -> Filter:
+def filter_from_wire(
+    request: wire.SearchRequest | wire.ListRequest | wire.WatchRequest,
+) -> Filter:
     """Return a request's filter."""
     if not request.HasField("filter"):
         return PLAIN_FILTER
@@ -234,3 +238,20 @@ def page_size_from_wire(page_size: int) -> int:
     if page_size < 0:
         raise PillionError.of_field("page_size", "it must not be negative")
     return page_size
+
+
+def watch_from_wire(request: wire.WatchRequest) -> WatchQuery:
+    """Return what a watch asks for."""
+    has_filter = request.HasField("filter")
+    if has_filter and request.filter.validity == search_pb2.VALIDITY_FILTER_VALID_NOW:
+        raise PillionError.of_field(
+            "filter.validity", "a watch tells of every interval: leave it out or say ANY"
+        )
+    heartbeat = HEARTBEAT_SECONDS_DEFAULT
+    if request.HasField("heartbeat"):
+        heartbeat = duration_from_wire(request.heartbeat, "heartbeat") / 1_000_000
+    return WatchQuery(
+        after_revision=request.after_revision,
+        filter=filter_from_wire(request) if has_filter else None,
+        heartbeat_seconds=heartbeat,
+    )
