@@ -55,7 +55,7 @@ ASKS = {
     ),
     wire.CAPABILITY_RECORDED_TIME: (
         "Search",
-        wire.SearchRequest(top_k=1, read={"exact_revision": 1}),
+        wire.SearchRequest(top_k=1, read={"exact_revision": 0}),
     ),
     wire.CAPABILITY_CERTIFIED_SEARCH: ("Search", wire.SearchRequest(top_k=1, recall_target=0.9)),
     wire.CAPABILITY_LEXICAL_SEARCH: None,

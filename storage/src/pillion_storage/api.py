@@ -238,6 +238,10 @@ class Store(Protocol):
     def revision_at(self, partition: Partition, recorded_at: int) -> int:
         """Give the last revision recorded at or before a time (µs UTC); 0 before the first.
 
+        The answer is final where the clock has reached that time: a commit under way is waited
+        for, and later ones are recorded after it even if the clock stands still or goes back,
+        for as long as the store is open.
+
         Raises:
             HistoryGone: the answer lies before the kept part of the feed.
         """

@@ -108,10 +108,10 @@ class Batch:
 class Committed:
     """The batch is in force, and on disk if the store is durable.
 
-    ``recorded_at`` is in microseconds UTC and never decreases within a partition, even when the
-    clock does. ``memo`` is the first caller's, None without a token or after the memo was dropped
-    (see ``Store.trim``). ``replayed`` says that this token had been committed before, at this
-    ``revision``, and that nothing was done now.
+    ``recorded_at`` is in microseconds UTC and increases with every commit of a partition, even when
+    the clock does not. ``memo`` is the first caller's, None without a token or after the memo was
+    dropped (see ``Store.trim``). ``replayed`` says that this token had been committed before, at
+    this ``revision``, and that nothing was done now.
     """
 
     revision: int

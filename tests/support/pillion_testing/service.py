@@ -30,7 +30,7 @@ from pillion.domain.mutations import (
     PutFact,
     RetractMemory,
 )
-from pillion.domain.queries import Filter, ReadAt, SearchQuery, Target
+from pillion.domain.queries import PLAIN_READ, Filter, ReadAt, SearchQuery, Target
 from pillion.domain.schemas import AttributeSchema, ExistingValues, RegisterCommand
 from pillion.domain.scope import FactKey, Partition, Subject
 from pillion.domain.values import Value, ValueKind
@@ -264,12 +264,12 @@ class Service:
     def revision(self) -> int:
         return self.store.head(self.partition).revision
 
-    def get(self, memory_id, *, partition=None):
+    def get(self, memory_id, *, partition=None, read=PLAIN_READ):
         """The memory with an id."""
         found, _ = self.use_cases.reader.get(
             partition or self.partition,
             Target(memory_id=memory_id),
-            ReadAt(),
+            read,
             include_vector=False,
             deadline=self.patience,
         )
@@ -295,19 +295,19 @@ class Service:
         )
         return found.vector
 
-    def current(self, key=None, *, as_of=None):
+    def current(self, key=None, *, as_of=None, **read):
         """The row that answers for a fact at an instant, or None."""
         (found,), _ = self.use_cases.reader.batch_get(
             self.partition,
             (Target(fact=key or key_of()),),
-            ReadAt(as_of=as_of),
+            ReadAt(as_of=as_of, **read),
             include_vectors=False,
             deadline=self.patience,
         )
         return found.memory if found is not None else None
 
-    def value_at(self, as_of=None, key=None):
-        row = self.current(key, as_of=as_of)
+    def value_at(self, as_of=None, key=None, **read):
+        row = self.current(key, as_of=as_of, **read)
         return row.value.data if row is not None else None
 
     def list(
@@ -318,7 +318,7 @@ class Service:
         page_token="",
         episodes=False,
         partition=None,
-        read=ReadAt(),  # noqa: B008 - frozen
+        read=PLAIN_READ,
     ):
         return self.use_cases.reader.list(
             partition or self.partition,
@@ -334,12 +334,12 @@ class Service:
         """The memories of a listing's first page."""
         return [one.memory or one.episode for one in self.list(filter_, **more).records]
 
-    def history(self, key=None, *, memory_id=None, page_size=0, page_token=""):
+    def history(self, key=None, *, memory_id=None, page_size=0, page_token="", read=PLAIN_READ):
         return self.use_cases.reader.history(
             self.partition,
             fact=key,
             memory_id=memory_id,
-            read=ReadAt(),
+            read=read,
             page_size=page_size,
             page_token=page_token,
             deadline=self.patience,

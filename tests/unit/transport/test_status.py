@@ -82,7 +82,7 @@ def test_the_stores_revisions_travel():
     gone = status.error_of(store_errors.HistoryGone(3, 9))
     assert (gone.reason, gone.metadata) == (Reason.HISTORY_GONE, {"oldest_revision": "9"})
     future = status.error_of(store_errors.FutureRevision(9, 3))
-    assert (future.reason, future.metadata) == (Reason.FUTURE_REVISION, {"head_revision": "3"})
+    assert (future.reason, future.metadata) == (Reason.FUTURE_REVISION, {"newest_revision": "3"})
 
 
 def test_embedder_errors():

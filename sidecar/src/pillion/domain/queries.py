@@ -141,10 +141,25 @@ PLAIN_RANKING = RankingProfile()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadAt:
-    """How fresh a read must be, and which instant of valid time it asks about (None: now)."""
+    """How fresh a read must be, and which instants of the two clocks it asks about.
+
+    ``exact_revision`` or ``known_at`` (an instant of recorded time; never both) asks for the past.
+    ``as_of`` is an instant of valid time; None: the recorded instant that is asked about, or now.
+    """
 
     at_least_revision: int = 0
     as_of: int | None = None
+    exact_revision: int | None = None
+    known_at: int | None = None
+
+    @property
+    def asks_for_the_past(self) -> bool:
+        """Whether it names a recorded state."""
+        return self.exact_revision is not None or self.known_at is not None
+
+
+# What a request without read options means; one object, as with PLAIN_FILTER.
+PLAIN_READ = ReadAt()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,7 +170,7 @@ class SearchQuery:
     text: str = ""
     vector: bytes = b""
     filter: Filter = PLAIN_FILTER
-    read: ReadAt = ReadAt()
+    read: ReadAt = PLAIN_READ
     ranking: RankingProfile = PLAIN_RANKING
     score_min: float = 0.0
     include_vectors: bool = False

@@ -37,14 +37,14 @@ from pillion.domain.mutations import (
     RetractMemory,
 )
 from pillion.domain.provenance import check_status
-from pillion.domain.queries import PLAIN_FILTER, PLAIN_RANKING
+from pillion.domain.queries import PLAIN_FILTER, PLAIN_RANKING, PLAIN_READ
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from pillion.domain.commands import WriteCommand
     from pillion.domain.mutations import Guard, Mutation
-    from pillion.domain.queries import Filter, RankingProfile, SearchQuery
+    from pillion.domain.queries import Filter, RankingProfile, ReadAt, SearchQuery
 
 
 def check_precondition(
@@ -269,6 +269,20 @@ def check_ranking(ranking: RankingProfile) -> None:
             )
 
 
+def check_read(read: ReadAt) -> None:
+    """Refuse malformed read options. Whether the state exists is for the store to say."""
+    check_instant("read.as_of", read.as_of)
+    check_instant("read.known_at", read.known_at)
+    if read.exact_revision is None:
+        return
+    if read.known_at is not None:
+        raise PillionError.of_field(
+            "read.recorded", "exact_revision and known_at both name a recorded state: give one"
+        )
+    if read.exact_revision < 0:
+        raise PillionError.of_field("read.exact_revision", "must not be negative")
+
+
 def check_search(query: SearchQuery) -> None:
     """Refuse a malformed search."""
     if query.top_k < 1:
@@ -282,7 +296,8 @@ def check_search(query: SearchQuery) -> None:
     check_text("text", query.text, limits.QUERY_BYTES_MAX)
     check_vector_shape("vector", query.vector)  # its numbers are checked where they are used
     check_share("score_min", query.score_min)
-    check_instant("read.as_of", query.read.as_of)
+    if query.read is not PLAIN_READ:
+        check_read(query.read)
     if query.filter is not PLAIN_FILTER:
         check_filter(query.filter)
         if query.filter.derived_from:

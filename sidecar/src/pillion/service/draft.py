@@ -29,10 +29,18 @@ TOKEN_ROOM_BYTES = 66_000
 class Draft:
     """What one Write reads and wants written. Not shared between threads."""
 
-    def __init__(self, store: Store, partition: Partition) -> None:
+    def __init__(self, store: Store, partition: Partition, revision: int | None = None) -> None:
+        """Begin with nothing changed.
+
+        Args:
+            store: What is read.
+            partition: Where.
+            revision: Which one is read; None: the newest. A draft of an older one cannot be
+                committed, since what it read has changed: it is good for reading.
+        """
         self._store = store
         self.partition = partition
-        self.revision = store.head(partition).revision
+        self.revision = store.head(partition).revision if revision is None else revision
         self._read: dict[bytes, tuple[int, bytes | None]] = {}
         self._changed: dict[bytes, bytes | None] = {}
         self._journal: list[tuple[bytes, bool, bytes | None]] = []

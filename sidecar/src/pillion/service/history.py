@@ -1,4 +1,8 @@
-"""History: every version of every row of a fact, or of one memory, on both clocks."""
+"""History: every version of every row of a fact, or of one memory, on both clocks.
+
+Read at a revision of the past it is told as it was known then: what was recorded later is not
+there, and what ended later is still held.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +12,13 @@ from pillion_storage import codec
 from pillion_storage.api import HistoryGone
 from pillion_storage.keys import id_of, memory_key, prefix_end
 
-from pillion.domain.errors import PillionError, Reason
+from pillion.domain.errors import PillionError
 from pillion.domain.field_checks import check_fact_key
 from pillion.domain.limits import HISTORY_PAGE_DEFAULT, PAGE_BYTES_MAX
 from pillion.domain.memory import MemoryStatus
 from pillion.domain.queries import HistoryEntry
 from pillion.service.page_tokens import PageToken, digest_of, page_size_of, record_bytes
-from pillion.service.reading import wait_for_revision
+from pillion.service.recorded import check_kept, moment_of
 from pillion.service.records import not_found
 
 if TYPE_CHECKING:
@@ -24,9 +28,10 @@ if TYPE_CHECKING:
     from pillion_storage.api import Store
     from pillion_storage.keys import KeySpace
 
+    from pillion.domain.memory import Memory
     from pillion.domain.queries import ReadAt
     from pillion.domain.scope import FactKey, Partition
-    from pillion.ports import Deadline
+    from pillion.ports import Clock, Deadline
     from pillion.service.partitions import KeySpaces
 
 ROWS_STEP: Final = 1000
@@ -36,9 +41,10 @@ SKIP_BYTES: Final = 8  # of how many entries came on earlier pages, in a page to
 class History:
     """Tells histories."""
 
-    def __init__(self, *, store: Store, keys: KeySpaces) -> None:
+    def __init__(self, *, store: Store, keys: KeySpaces, clock: Clock) -> None:
         self._store = store
         self._keys = keys
+        self._clock = clock
 
     def tell(
         self,
@@ -56,14 +62,14 @@ class History:
         Entries come by valid_from, then by recorded time.
 
         Raises:
-            PillionError: NOT_FOUND when the key never had a row, or there is no such memory.
+            PillionError: NOT_FOUND when the key never had a row, or there is no such memory;
+                HISTORY_GONE or FUTURE_REVISION as in `moment_of`.
         """
         if fact is None and memory_id is None:
             raise PillionError.of_field("target", "name a fact or a memory")
         size = page_size_of(page_size, HISTORY_PAGE_DEFAULT)
-        wait_for_revision(self._store, partition, read.at_least_revision, deadline)
-        digest = digest_of(fact, memory_id)
-        revision = self._store.head(partition).revision
+        revision = moment_of(self._store, partition, read, self._clock, deadline).revision
+        digest = digest_of(fact, memory_id, read.exact_revision, read.known_at)
         keys = self._keys.at(partition, revision)
         skip = 0
         if page_token:
@@ -77,14 +83,17 @@ class History:
         else:
             ids = [memory_id] if memory_id is not None else []
         entries: list[HistoryEntry] = []
+        times = RecordedTimes(self._store, partition)
         for one in ids:
             deadline.check()
             entries.extend(
                 version
-                for version in self._versions(partition, one, revision)
+                for version in self._versions(partition, one, revision, times)
                 # A guess is kept under the key and was never part of the timeline.
                 if fact is None or version.memory.status is not MemoryStatus.CANDIDATE
             )
+        # While versions were gathered, a trim may have taken some of them.
+        check_kept(self._store, partition, revision)
         if not entries:
             raise not_found("fact" if fact is not None else "memory", memory_id or fact.attribute)  # type: ignore[union-attr]
         ordered = sorted(
@@ -123,31 +132,50 @@ class History:
         return ids
 
     def _versions(
-        self, partition: Partition, memory_id: UUID, revision: int
+        self, partition: Partition, memory_id: UUID, revision: int, times: RecordedTimes
     ) -> Iterator[HistoryEntry]:
+        """Yield a memory's versions up to a revision, newest first."""
         before: int | None = None
-        while True:
-            versions = self._store.versions(partition, memory_key(memory_id), before=before)
-            for one in versions:
+        following: Memory | None = None
+        while versions := self._store.versions(partition, memory_key(memory_id), before=before):
+            for one in reversed(versions):
                 if one.version > revision:
                     continue
+                memory = codec.decode_memory(memory_id, one.value, one.version)
                 ended = one.ended if one.ended is not None and one.ended <= revision else None
+                ended_at = None
+                if ended is not None:
+                    ended_at = times.of(ended, (following or memory).updated_at)
                 yield HistoryEntry(
-                    memory=codec.decode_memory(memory_id, one.value, one.version),
+                    memory=memory,
                     from_revision=one.version,
                     to_revision=ended or 0,
-                    recorded_from=self._recorded_at(partition, one.version),
-                    recorded_to=self._recorded_at(partition, ended) if ended else None,
+                    recorded_from=times.of(one.version, memory.updated_at),
+                    recorded_to=ended_at,
                 )
-            if not versions:  # a page may be short without being the last
-                return
-            before = versions[0].version
+                following = memory
+            before = versions[0].version  # a page may be short without being the last
 
-    def _recorded_at(self, partition: Partition, revision: int) -> int:
-        try:
-            page = self._store.changes(partition, revision - 1, limit=1)
-        except HistoryGone as error:
-            raise PillionError(
-                Reason.HISTORY_GONE, "the recorded times of this history are no longer kept"
-            ) from error
-        return page.changes[0].recorded_at
+
+class RecordedTimes:
+    """The recorded times of revisions, looked up once each.
+
+    They are in the change feed. Of a revision that the feed no longer holds, the time at which the
+    server made the version is told instead: the same but for how long its commit took.
+    """
+
+    def __init__(self, store: Store, partition: Partition) -> None:
+        self._store = store
+        self._partition = partition
+        self._known: dict[int, int] = {}
+
+    def of(self, revision: int, made_at: int) -> int:
+        """Return when a revision was recorded; ``made_at`` when that is no longer known."""
+        if revision not in self._known:
+            try:
+                page = self._store.changes(self._partition, revision - 1, limit=1)
+            except HistoryGone:
+                self._known[revision] = made_at
+            else:
+                self._known[revision] = page.changes[0].recorded_at
+        return self._known[revision]

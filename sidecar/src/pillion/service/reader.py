@@ -16,7 +16,7 @@ from pillion_storage.keys import (
 )
 
 from pillion.domain.errors import PillionError
-from pillion.domain.field_checks import check_count, check_fact_key, check_instant
+from pillion.domain.field_checks import check_count, check_fact_key
 from pillion.domain.limits import BATCH_GET_MAX, PAGE_BYTES_MAX, PAGE_SIZE_DEFAULT
 from pillion.domain.queries import Found, Page
 from pillion.domain.validation import check_filter
@@ -24,7 +24,8 @@ from pillion.service.derived import derived_memories, sources_named
 from pillion.service.draft import Draft
 from pillion.service.history import History
 from pillion.service.page_tokens import PageToken, digest_of, page_size_of, record_bytes
-from pillion.service.reading import RecordReader, wait_for_revision
+from pillion.service.reading import RecordReader
+from pillion.service.recorded import check_kept, moment_of
 from pillion.service.records import not_found
 from pillion.service.timelines import find_holding
 
@@ -52,7 +53,7 @@ class Reader:
         self._store = store
         self._keys = keys
         self._clock = clock
-        self._history = History(store=store, keys=keys)
+        self._history = History(store=store, keys=keys, clock=clock)
 
     # --- by id or key ----------------------------------------------------------------------
 
@@ -68,7 +69,7 @@ class Reader:
         """Return one record and the revision it was read at.
 
         Raises:
-            PillionError: NOT_FOUND.
+            PillionError: NOT_FOUND; HISTORY_GONE or FUTURE_REVISION as in `moment_of`.
         """
         (found,), revision = self.batch_get(
             partition, (target,), read, include_vectors=include_vector, deadline=deadline
@@ -86,25 +87,24 @@ class Reader:
         include_vectors: bool,
         deadline: Deadline,
     ) -> tuple[tuple[Found | None, ...], int]:
-        """Return the records in order, None where there is none, all read at one revision."""
+        """Return the records in order, None where there is none, all read at one revision.
+
+        Raises:
+            PillionError: HISTORY_GONE or FUTURE_REVISION as in `moment_of`.
+        """
         if not targets:
             raise PillionError.of_field("targets", "must not be empty")
         check_count("targets", len(targets), BATCH_GET_MAX)
-        check_instant("read.as_of", read.as_of)
         for target in targets:
             if target.fact is not None:
                 check_fact_key("target.fact", target.fact)
-        wait_for_revision(self._store, partition, read.at_least_revision, deadline)
-        draft = Draft(self._store, partition)
-        # After the revision is fixed: else a row that it holds could begin after this "now", and
-        # the row before it would be returned with the version of the timeline that has both.
-        as_of = self._as_of(read)
+        moment = moment_of(self._store, partition, read, self._clock, deadline)
+        draft = Draft(self._store, partition, moment.revision)
         keys = self._keys.at(partition, draft.revision)
-        ids = [self._memory_id(draft, keys, target, as_of) for target in targets]
+        ids = [self._memory_id(draft, keys, target, moment.as_of) for target in targets]
         reader = RecordReader(self._store, partition, keys)
         memories, _ = reader.memories([one for one in ids if one is not None], draft.revision)
         vectors = reader.vectors(list(memories), draft.revision) if include_vectors else {}
-        now = self._clock.now_us()
         found: list[Found | None] = []
         for target, memory_id in zip(targets, ids, strict=True):
             if target.episode_id is not None:
@@ -112,17 +112,15 @@ class Reader:
                 continue
             memory = memories.get(memory_id) if memory_id is not None else None
             hidden = (
-                memory is not None and target.fact is not None and not memory.recallable_at(now)
+                memory is not None
+                and target.fact is not None
+                and not memory.recallable_at(moment.now)
             )
             if memory is None or hidden:
                 found.append(None)
             else:
                 found.append(Found(memory=memory, vector=vectors.get(memory.id, b"")))
         return tuple(found), draft.revision
-
-    def _as_of(self, read: ReadAt) -> int:
-        check_instant("read.as_of", read.as_of)
-        return read.as_of if read.as_of is not None else self._clock.now_us()
 
     @staticmethod
     def _memory_id(draft: Draft, keys: KeySpace, target: Target, as_of: int) -> UUID | None:
@@ -150,22 +148,21 @@ class Reader:
 
         Raises:
             PillionError: PAGE_TOKEN_INVALID; HISTORY_GONE when the first page's revision is no
-                longer kept.
+                longer kept, and else HISTORY_GONE or FUTURE_REVISION as in `moment_of`.
         """
         check_filter(filter_)
         size = page_size_of(page_size, PAGE_SIZE_DEFAULT)
-        wait_for_revision(self._store, partition, read.at_least_revision, deadline)
-        head = self._store.head(partition).revision
-        keys = self._keys.at(partition, head)
-        digest = digest_of(filter_, read.as_of, episodes)
+        moment = moment_of(self._store, partition, read, self._clock, deadline)
+        keys = self._keys.at(partition, moment.revision)
+        digest = digest_of(filter_, read.as_of, read.exact_revision, read.known_at, episodes)
         prefix = _prefix(keys, filter_, episodes=episodes)
         if page_token:
             token = PageToken.decode(
-                page_token, digest, head, prefix=prefix, place_bytes=_PLACE_BYTES
+                page_token, digest, moment.revision, prefix=prefix, place_bytes=_PLACE_BYTES
             )
+            check_kept(self._store, partition, token.revision)
         else:
-            token = PageToken(head, self._as_of(read), b"", digest)
-        now = self._clock.now_us()
+            token = PageToken(moment.revision, moment.as_of, b"", digest)
         records: list[Found] = []
         last = token.after
         bytes_left = PAGE_BYTES_MAX
@@ -174,7 +171,7 @@ class Reader:
             partition, keys, filter_, prefix, token, episodes=episodes, deadline=deadline
         ):
             deadline.check()
-            if not _admitted(found, filter_, token.as_of, now):
+            if not _admitted(found, filter_, token.as_of, moment.now):
                 continue
             if len(records) == size or bytes_left <= 0:
                 more = True
@@ -267,7 +264,8 @@ class Reader:
         Entries come by valid_from, then by recorded time.
 
         Raises:
-            PillionError: NOT_FOUND when the key never had a row, or there is no such memory.
+            PillionError: NOT_FOUND when the key never had a row, or there is no such memory;
+                HISTORY_GONE or FUTURE_REVISION as in `moment_of`.
         """
         return self._history.tell(
             partition,

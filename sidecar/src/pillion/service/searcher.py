@@ -17,18 +17,22 @@ from pillion.domain.queries import (
     SearchPath,
 )
 from pillion.domain.validation import check_search
+from pillion.service.past import Past
 from pillion.service.ranking import filter_of, profile_of
 from pillion.service.reading import RecordReader, wait_for_revision
+from pillion.service.recorded import moment_of
 from pillion.service.vectors import CLIENT_SPACE
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
     import pillion_ranker as ranker
     from numpy.typing import NDArray
     from pillion_storage.api import Store
     from pillion_storage.keys import KeySpace
 
+    from pillion.domain.embedding import EmbedderIdentity
     from pillion.domain.memory import Memory
     from pillion.domain.queries import SearchQuery
     from pillion.domain.scope import Partition
@@ -88,9 +92,11 @@ class Searcher:
             PillionError: INVALID_FIELD and its like for a malformed query; DIMENSION_MISMATCH,
                 EMBEDDER_MISMATCH when its vector cannot be compared with the partition's;
                 DEADLINE_EXCEEDED, OVERLOADED or PLUGIN_UNAVAILABLE when the embedder is slow,
-                busy or at fault.
+                busy or at fault; HISTORY_GONE or FUTURE_REVISION as in `moment_of`.
         """
         check_search(query)
+        if query.read.asks_for_the_past:
+            return self._search_past(partition, query, deadline)
         wait_for_revision(self._store, partition, query.read.at_least_revision, deadline)
         head = self._store.head(partition).revision
         keys = self._keys.at(partition, head)
@@ -106,6 +112,51 @@ class Searcher:
             Reason.OVERLOADED,
             "the memories found are being changed by others all the time: try again",
             retry_after_ms=20,
+        )
+
+    def _search_past(
+        self, partition: Partition, query: SearchQuery, deadline: Deadline
+    ) -> SearchAnswer:
+        """Return the best memories of a recorded state, scored as they were at that instant."""
+        moment = moment_of(self._store, partition, query.read, self._clock, deadline)
+        revision = moment.revision
+        keys = self._keys.at(partition, revision)
+        if revision == 0:
+            return self._nothing(keys, query)
+        past = Past(self._store, partition, keys, revision, deadline)
+        space = past.space()
+        vector = self._query_vector(space, query, deadline)
+        if vector is not None:
+            _refuse_directionless(vector)
+        search = _Search(
+            query=vector,
+            now=moment.now,
+            profile=profile_of(query.ranking, _floor(space) if vector is not None else 0.0),
+            filter=filter_of(
+                keys, query.filter, as_of=moment.as_of, now=moment.now, score_min=query.score_min
+            ),
+            k=query.top_k,
+        )
+        best: list[_Row] = []
+        compared: set[bytes] = set()
+        admitted = 0
+        for table in past.tables(query.filter, moment, space):
+            hits = table.search(**search)
+            admitted += hits.admitted
+            rows = hits.rows()
+            compared |= _compared(table, rows, vector)
+            best = sorted(best + rows, key=lambda row: (-row[1], row[0]))[: query.top_k]
+        reader = RecordReader(self._store, partition, keys)
+        ids = [UUID(bytes=row[0]) for row in best]
+        memories, _ = reader.memories(ids, revision)
+        vectors = reader.vectors(ids, revision) if query.include_vectors else {}
+        return SearchAnswer(
+            hits=_hits([memories[one] for one in ids], best, vectors, compared),
+            revision=revision,
+            exactness=Exactness.EXACT,
+            path=SearchPath.NO_VECTOR if vector is None else SearchPath.SCAN,
+            admitted=admitted,
+            vectors_pending=past.vectors_pending(),
         )
 
     def _nothing(self, keys: KeySpace, query: SearchQuery) -> SearchAnswer:
@@ -136,9 +187,9 @@ class Searcher:
         view = resident.view
         now = self._clock.now_us()
         as_of = query.read.as_of if query.read.as_of is not None else now
-        vector = self._query_vector(view, query, deadline)
+        vector = self._query_vector(view.space, query, deadline)
         wanted = filter_of(keys, query.filter, as_of=as_of, now=now, score_min=query.score_min)
-        profile = profile_of(query.ranking, _floor(view) if vector is not None else 0.0)
+        profile = profile_of(query.ranking, _floor(view.space) if vector is not None else 0.0)
         try:
             hits, exactness, path = _ranked(
                 view,
@@ -163,7 +214,7 @@ class Searcher:
         if query.include_vectors:
             vectors = reader.vectors([one.id for one in memories], None)
         return SearchAnswer(
-            hits=_hits(memories, rows, vectors, _compared(view, rows, vector)),
+            hits=_hits(memories, rows, vectors, _compared(view.table, rows, vector)),
             revision=revision,
             exactness=exactness,
             path=path,
@@ -172,30 +223,30 @@ class Searcher:
         )
 
     def _query_vector(
-        self, view: View, query: SearchQuery, deadline: Deadline
+        self, space: EmbedderIdentity | None, query: SearchQuery, deadline: Deadline
     ) -> NDArray[np.float32] | None:
         """Return the query's vector in the partition's space; None: none takes part."""
         if query.vector:
             given = _given(query)
-            if view.space is None:  # no memory has a vector yet, and nobody else will look
+            if space is None:  # no memory has a vector yet, and nobody else will look
                 _refuse_directionless(given)
                 return None
-            check_vector_shape("vector", query.vector, view.space.dimension)
+            check_vector_shape("vector", query.vector, space.dimension)
             return given
-        if not query.text or view.space is None:
+        if not query.text or space is None:
             return None
-        if view.space.name == CLIENT_SPACE:
+        if space.name == CLIENT_SPACE:
             raise PillionError(
                 Reason.EMBEDDER_MISMATCH,
                 "this partition holds vectors that its clients made: send a query vector",
                 metadata={"embedder": CLIENT_SPACE},
             )
-        if self._embedder is None or not view.space.same_space(self._embedder.identity):
+        if self._embedder is None or not space.same_space(self._embedder.identity):
             raise PillionError(
                 Reason.EMBEDDER_MISMATCH,
-                f"this partition's vectors come from {view.space.name}, which this server does "
+                f"this partition's vectors come from {space.name}, which this server does "
                 "not run: start it with that embedder, or re-embed the partition",
-                metadata={"embedder": view.space.name},
+                metadata={"embedder": space.name},
             )
         embedded: NDArray[np.float32] = self._embedder.embed_queries(
             [query.text], within_seconds=deadline.remaining_seconds()
@@ -248,23 +299,23 @@ def _hits(
 
 
 def _compared(
-    view: View, rows: Sequence[_Row], query: NDArray[np.float32] | None
-) -> Collection[bytes]:
+    table: ranker.Table, rows: Sequence[_Row], query: NDArray[np.float32] | None
+) -> AbstractSet[bytes]:
     """Return the ids whose vectors were compared with the query's.
 
     Of a memory without a vector the ranker says 0, and of one at a right angle too: the table
     knows which it was.
     """
     if query is None:
-        return ()
+        return frozenset()
     compared = {row[0] for row in rows if row[5] != 0.0}
     unclear = [row[0] for row in rows if row[5] == 0.0]
     if unclear:
         ids = np.frombuffer(b"".join(unclear), dtype=np.uint8).reshape(len(unclear), 16)
-        for one, slot in zip(unclear, view.table.slots(ids), strict=True):
+        for one, slot in zip(unclear, table.slots(ids), strict=True):
             # A memory that left the table meanwhile has no slot, which raises too.
             with contextlib.suppress(ValueError):
-                view.table.vectors_of(np.array([slot], dtype=np.uint32))
+                table.vectors_of(np.array([slot], dtype=np.uint32))
                 compared.add(one)
     return compared
 
@@ -273,9 +324,9 @@ def _given(query: SearchQuery) -> NDArray[np.float32]:
     return np.frombuffer(query.vector, dtype="<f4").astype(np.float32, copy=False)
 
 
-def _floor(view: View) -> float:
+def _floor(space: EmbedderIdentity | None) -> float:
     """Return the cosine of unrelated texts in the partition's space."""
-    return view.space.unrelated_cosine if view.space is not None else 0.0
+    return space.unrelated_cosine if space is not None else 0.0
 
 
 def _refuse_directionless(vector: NDArray[np.float32]) -> None:

@@ -98,7 +98,7 @@ METHODS: Final[dict[str, Method]] = {
 FEATURES: Final[dict[wire.Capability, bool]] = {
     wire.CAPABILITY_FORGET_ERASE: _NO,
     wire.CAPABILITY_FORGET_SELECTORS: _NO,
-    wire.CAPABILITY_RECORDED_TIME: _NO,
+    wire.CAPABILITY_RECORDED_TIME: _YES,
     wire.CAPABILITY_CERTIFIED_SEARCH: _NO,
     wire.CAPABILITY_LEXICAL_SEARCH: _NO,
     wire.CAPABILITY_SEARCH_TRACE: _NO,

@@ -137,7 +137,7 @@ def _store_error(exception: store_errors.StoreError) -> PillionError:
     if isinstance(exception, store_errors.HistoryGone):
         metadata["oldest_revision"] = str(exception.oldest)
     if isinstance(exception, store_errors.FutureRevision):
-        metadata["head_revision"] = str(exception.head)
+        metadata["newest_revision"] = str(exception.head)
     return PillionError(reason, message, metadata=metadata)
 
 

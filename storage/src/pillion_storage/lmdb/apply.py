@@ -47,7 +47,7 @@ def apply_batch(unit: Unit, partition: Partition, batch: Batch) -> Committed | C
 
     unit.commits += 1
     head.revision += 1
-    head.recorded_at = max(unit.settings.clock_us(), head.recorded_at)
+    head.recorded_at = unit.clock.stamp(head.recorded_at)
     changed = _write_keys(unit, head, batch, before)
     feed_key = prefix + records.U64.pack(head.revision)
     unit.txn.put(

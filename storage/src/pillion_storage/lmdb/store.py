@@ -229,6 +229,8 @@ class LmdbStore:
     def revision_at(self, partition: Partition, recorded_at: int) -> int:
         """See ``Store.revision_at``."""
         self._check_open()
+        if recorded_at >= self.head(partition).recorded_at:
+            self._writer.settle(recorded_at)
         with self._environment.snapshot() as txn:
             head = self._head(txn, partition) or _NO_HEAD
             return reading.revision_at(View(txn, self._databases, head), recorded_at)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from pillion_storage.api import Partition, StoreSettings
     from pillion_storage.lmdb.environment import Databases
+    from pillion_storage.recorded_clock import RecordedClock
 
 _COUNT = b"partitions"
 
@@ -27,7 +28,7 @@ class Unit:
     however many batches of the group advanced them.
     """
 
-    __slots__ = ("_known", "commits", "databases", "heads", "settings", "txn")
+    __slots__ = ("_known", "clock", "commits", "databases", "heads", "settings", "txn")
 
     def __init__(
         self,
@@ -35,7 +36,9 @@ class Unit:
         databases: Databases,
         known: Mapping[Partition, HeadRow],
         settings: StoreSettings,
+        clock: RecordedClock,
     ) -> None:
+        self.clock = clock
         self.txn = txn
         self.databases = databases
         self.settings = settings

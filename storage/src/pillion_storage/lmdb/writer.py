@@ -15,6 +15,7 @@ Invariants:
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import logging
 import threading
@@ -35,6 +36,7 @@ from pillion_storage.errors import (
 )
 from pillion_storage.lmdb.environment import Environment, no_space
 from pillion_storage.lmdb.unit import Unit
+from pillion_storage.recorded_clock import RecordedClock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -134,6 +136,7 @@ class Writer:
         self.groups = 0
         self._environment = environment
         self._settings = settings
+        self._clock = RecordedClock(settings.clock_us)
         self._on_commit = on_commit
         self._failure: str | None = None
         self._jobs: deque[Job] = deque()
@@ -166,6 +169,14 @@ class Writer:
         self._queue(Job(apply, reply, size, frees_space=False))
         result: T = reply.wait()
         return result
+
+    def settle(self, instant: int) -> None:
+        """Wait for the commits under way, and stamp none hereafter with an instant up to this one.
+
+        A store that failed commits no more, so there is nothing to wait for.
+        """
+        with contextlib.suppress(StoreFailed):
+            self.do(lambda unit: unit.clock.answer(instant))
 
     def _queue(self, job: Job) -> None:
         size = job.size
@@ -297,7 +308,7 @@ class Writer:
         environment = self._environment
         try:
             with environment.begin_write() as txn:
-                unit = Unit(txn, environment.databases, self.heads, self._settings)
+                unit = Unit(txn, environment.databases, self.heads, self._settings, self._clock)
                 outcomes = []
                 for job in group:
                     if self._settled and time.monotonic() > self._answer_by:

@@ -54,6 +54,7 @@ from pillion_storage.bounds import (
     check_token_id,
 )
 from pillion_storage.paging import count_fitting, export_rows
+from pillion_storage.recorded_clock import RecordedClock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -125,6 +126,7 @@ class RamStore:
 
     def __init__(self, settings: StoreSettings) -> None:
         self._settings = settings
+        self._clock = RecordedClock(settings.clock_us)
         self._shelves: dict[Partition, _Shelf] = {}
         self._changed = threading.Condition(threading.RLock())
         self._closed = False
@@ -216,7 +218,7 @@ class RamStore:
             return Conflict(failed)
 
         revision = shelf.revision + 1
-        recorded_at = max(self._settings.clock_us(), shelf.recorded_at)
+        recorded_at = self._clock.stamp(shelf.recorded_at)
         touched = []
         for key in sorted({*batch.puts, *batch.deletes}):
             live = shelf.live(key)
@@ -290,6 +292,8 @@ class RamStore:
         self._check_open()
         with self._changed:
             shelf = self._shelf(partition)
+            if recorded_at >= shelf.recorded_at:
+                self._clock.answer(recorded_at)
             for revision in range(shelf.revision, shelf.feed_oldest - 1, -1):
                 if shelf.feed[revision].recorded_at <= recorded_at:
                     return revision

@@ -9,6 +9,7 @@ import random
 from pillion_storage.api import (
     Batch,
     FutureRevision,
+    Head,
     HistoryGone,
     KeyVersion,
     NotSupported,
@@ -103,11 +104,36 @@ class HistoryConformance(ConformanceBase):
         with raises(HistoryGone):
             self.value(b"a", at=-1)
 
+    def test_revision_at_is_final_whatever_the_clock_does(self) -> None:
+        self.clock.now_us = 5000
+        self.put(b"a", b"1")
+        assert self.store.revision_at(self.partition, 5000) == 1
+        self.put(b"a", b"2")  # in the same microsecond
+        assert self.store.revision_at(self.partition, 5000) == 1
+        self.clock.now_us = 9000
+        assert self.store.revision_at(self.partition, 8000) == 2
+        self.clock.now_us = 6000  # set back
+        self.put(b"a", b"3")
+        assert self.store.revision_at(self.partition, 8000) == 2
+        assert self.store.head(self.partition) == Head(3, 8001)
+        assert self.store.revision_at(self.partition, 8001) == 3
+        self.put(b"a", b"4")
+        assert self.store.revision_at(self.partition, 8001) == 3
+
+    def test_asking_about_the_future_does_not_move_recorded_time(self) -> None:
+        self.clock.now_us = 1000
+        self.put(b"a", b"1")
+        assert self.store.revision_at(self.partition, 10**15) == 1
+        self.clock.now_us = 2000
+        self.put(b"a", b"2")
+        assert self.store.head(self.partition) == Head(2, 2000)
+
     def test_revision_at_finds_the_last_one_recorded_by_then(self) -> None:
+        self.clock.now_us = 0
         assert self.store.revision_at(self.partition, 10**15) == 0
         for now in (1000, 2000, 2000, 2000, 3000):
             self.clock.now_us = now
             self.put(b"a", b"1")
-        expected = {0: 0, 999: 0, 1000: 1, 1999: 1, 2000: 4, 2999: 4, 3000: 5, 10**15: 5}
+        expected = {0: 0, 999: 0, 1000: 1, 1999: 1, 2000: 2, 2001: 3, 2002: 4, 2999: 4, 3000: 5}
         found = {now: self.store.revision_at(self.partition, now) for now in expected}
         assert found == expected

@@ -13,6 +13,7 @@ from pillion.domain.memory import MemoryKind, MemoryStatus, SourceKind
 from pillion.domain.queries import (
     PLAIN_FILTER,
     PLAIN_RANKING,
+    PLAIN_READ,
     RECALLED_STATUSES,
     Filter,
     RankingProfile,
@@ -49,22 +50,23 @@ if TYPE_CHECKING:
     )
 
 _EVERY_INSTANT: Final = Window()
-_DEFAULT_READ: Final = ReadAt()
 _DEFAULT_PROFILE_NAME: Final = "default"
 
 
 def read_from_wire(request: _HasRead) -> ReadAt:
     """Return a request's read options."""
     if not request.HasField("read"):
-        return _DEFAULT_READ
+        return PLAIN_READ
     read: types_pb2.ReadOptions = request.read
-    if read.WhichOneof("recorded") is not None:
-        raise feature_not_served(wire.CAPABILITY_RECORDED_TIME, "read.recorded")
     if read.at_least_revision < 0:
         raise PillionError.of_field("read.at_least_revision", "it must not be negative")
+    if read.exact_revision < 0:
+        raise PillionError.of_field("read.exact_revision", "it must not be negative")
     return ReadAt(
         at_least_revision=read.at_least_revision,
         as_of=optional_instant(read, "as_of", "read.as_of"),
+        exact_revision=read.exact_revision if read.HasField("exact_revision") else None,
+        known_at=optional_instant(read, "known_at", "read.known_at"),
     )
 
 
