@@ -156,7 +156,7 @@ class RetentionJob:
     def _now_us(self) -> int:
         """Return the time, or where the clock jumped ahead the time that really went by."""
         wall, steady = self._began
-        went_by = int((self._monotonic() - steady) * _US)
+        went_by = round((self._monotonic() - steady) * _US)
         return min(self._clock.now_us(), wall + went_by)
 
     def _sweep_partition(self, partition: Partition, now: int, report: SweepReport) -> None:
