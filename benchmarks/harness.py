@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 ROOT = Path(__file__).resolve().parent.parent
 RUNS = ROOT / "benchmarks" / "runs"
@@ -127,6 +127,42 @@ def flushes_per_second(folder: Path, seconds: float) -> float:
     return count / took
 
 
+def in_turns(
+    measured: dict[str, Callable[[int], object]], calls: int, *, turn: int = 100, warm_up: int = 5
+) -> dict[str, list[float]]:
+    """Time calls in short turns, so that what the machine does meanwhile falls on each.
+
+    Args:
+        measured: What to call, by name; it is given the number of the call, from 0.
+        calls: How many of each are timed.
+        turn: How many calls of one are made before the next one's.
+        warm_up: How many turns of each come first, untimed.
+
+    Returns:
+        The seconds of each call, by name.
+    """
+    seconds: dict[str, list[float]] = {name: [] for name in measured}
+    clock = time.perf_counter
+    for round_ in range(-warm_up, calls // turn):
+        for name, call in measured.items():
+            times = []
+            for number in range(max(round_, 0) * turn, (max(round_, 0) + 1) * turn):
+                start = clock()
+                call(number)
+                times.append(clock() - start)
+            if round_ >= 0:
+                seconds[name] += times
+    return seconds
+
+
+def beside(times: dict[str, float], floor: dict[str, float]) -> dict[str, float]:
+    """Return how many times as long as the floor something takes, at p50 and at p99."""
+    return {
+        f"ratio_{name}": round(times[f"{name}_ms"] / floor[f"{name}_ms"], 3)
+        for name in ("p50", "p99")
+    }
+
+
 def clustered(count: int, dimension: int, *, seed: int) -> np.ndarray[Any, np.dtype[np.float32]]:
     """Return unit vectors (count, dimension) that cluster as texts do: never plain Gaussian noise.
 
@@ -175,15 +211,16 @@ def serving(*arguments: str) -> Iterator[Served]:
 
 
 @contextlib.contextmanager
-def echoing(response_bytes: int) -> Iterator[Served]:
-    """Run the echo server: the same gRPC stack, and nothing behind it."""
+def echoing(response: bytes) -> Iterator[Served]:
+    """Run the echo server: the same gRPC stack, which answers every call with these bytes."""
     with tempfile.TemporaryDirectory(prefix="pillion-echo-") as scratch:
         socket = Path(scratch) / "s"
+        (Path(scratch) / "response").write_bytes(response)
         command = [
             sys.executable,
             str(ROOT / "benchmarks" / "load" / "echo_server.py"),
             str(socket),
-            str(response_bytes),
+            str(Path(scratch) / "response"),
         ]
         with _running(command, socket, scratch) as served:
             yield served

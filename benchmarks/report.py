@@ -59,22 +59,57 @@ def verdict(value: float, bound: float, *, at_least: bool = False) -> str:
     return f"{value:g} x ({'kept' if kept else 'NOT kept'}: {word} {bound:g})"
 
 
+PERCENTILES = ("p50_ms", "p90_ms", "p99_ms", "max_ms")
+
+
 def search_latency(run: Run) -> str:
     """Search beside an echo RPC."""
     results = run["results"]
     rows = [
-        [name, *(results[name][key] for key in ("p50_ms", "p90_ms", "p99_ms", "max_ms"))]
-        for name in ("search", "echo")
+        [name, *(results[name][key] for key in PERCENTILES)]
+        for name in ("search", "echo", "client")
+        if name in results
     ]
+    by_stub = "client" in results  # earlier runs called the server through the thin client only
+    how = "the generated stub on both sides" if by_stub else "Python client"
+    extra = f" Through the thin client: p50 {results['client_ratio_p50']:g} x." if by_stub else ""
     return (
         f"## Search with a given vector, {results['memories']:,} memories, k = "
         f"{results['top_k']}\n\n"
-        f"One caller, Python client, Unix socket, {results['exactness'].lower()} answers; in turns "
+        f"One caller, {how}, Unix socket, {results['exactness'].lower()} answers; in turns "
         f"with an echo RPC of the same sizes ({results['request_bytes']:,} bytes there, "
         f"{results['response_bytes']:,} back), whose handler does nothing.\n\n"
         + table(["", "p50 ms", "p90 ms", "p99 ms", "max ms"], rows)
         + f"\n\nRatio: p50 {verdict(results['ratio_p50'], 1.5)}, p99 "
-        f"{verdict(results['ratio_p99'], 2)}."
+        f"{verdict(results['ratio_p99'], 2)}.{extra}"
+    )
+
+
+def get_latency(run: Run) -> str:
+    """Get beside an echo RPC."""
+    results = run["results"]
+    rows = []
+    for name, title, bound in (
+        ("current", "a current fact", 1.2),
+        ("by_id", "a memory by id", None),
+        ("as_of", f"a fact of {results['versions']:,} versions, as of its past", 1.5),
+    ):
+        one = results[name]
+        ratio = verdict(one["ratio_p50"], bound) if bound is not None else f"{one['ratio_p50']:g} x"
+        rows.append(
+            [
+                title,
+                *(f"{one['get'][key]} / {one['echo'][key]}" for key in PERCENTILES[:3]),
+                ratio,
+                f"{one['client_ratio_p50']:g} x",
+            ]
+        )
+    header = ["", "p50 ms", "p90 ms", "p99 ms", "p50 ratio", "thin client, p50 ratio"]
+    return (
+        "## Get, beside an echo RPC\n\n"
+        f"One caller, the generated stub on both sides, Unix socket, {results['keys']:,} keys in "
+        "turn; each cell: the Get / an echo RPC of the same messages, whose handler does "
+        "nothing.\n\n" + table(header, rows)
     )
 
 
@@ -198,6 +233,7 @@ def grpc_versions(run: Run) -> str:
 
 SECTIONS: dict[str, Callable[[Run], str]] = {
     "search_latency_10000": search_latency,
+    "get_latency": get_latency,
     "micro_ranker": ranker,
     "micro_storage": storage,
     "cas_contention_16": cas_contention,

@@ -1,6 +1,10 @@
 """The floor of an RPC: the server's own gRPC stack with a handler that returns fixed bytes.
 
-Usage: echo_server.py SOCKET RESPONSE_BYTES. Stops on SIGTERM.
+Usage: echo_server.py SOCKET RESPONSE_FILE. Any unary method answers with what the file holds.
+Stops on SIGTERM.
+
+An honest floor: the same server class, socket type, pool size and options as the sidecar's, no
+interceptor, and a handler that neither parses nor builds anything.
 """
 
 from __future__ import annotations
@@ -9,11 +13,13 @@ import signal
 import sys
 import threading
 from concurrent import futures
+from pathlib import Path
 
 import grpc
 
 WORKERS = 4  # as many as the sidecar's readers
 MESSAGE_BYTES_MAX = 16 * 1024 * 1024
+HEADER_BYTES_MAX = 16 * 1024
 
 
 class Echo(grpc.GenericRpcHandler):
@@ -29,15 +35,17 @@ class Echo(grpc.GenericRpcHandler):
 
 def main() -> None:
     """Serve until told to stop."""
-    socket, response_bytes = sys.argv[1], int(sys.argv[2])
+    socket, response = sys.argv[1], Path(sys.argv[2]).read_bytes()
     server = grpc.server(
         futures.ThreadPoolExecutor(WORKERS),
         options=[
             ("grpc.max_receive_message_length", MESSAGE_BYTES_MAX),
             ("grpc.max_send_message_length", MESSAGE_BYTES_MAX),
+            ("grpc.max_metadata_size", HEADER_BYTES_MAX),
+            ("grpc.so_reuseport", 0),
         ],
     )
-    server.add_generic_rpc_handlers((Echo(bytes(response_bytes)),))
+    server.add_generic_rpc_handlers((Echo(response),))
     server.add_insecure_port(f"unix:{socket}")
     server.start()
     stopped = threading.Event()

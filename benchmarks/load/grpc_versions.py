@@ -54,12 +54,14 @@ def environment(folder: Path, version: str) -> Path:
 def measure(python: Path, folder: Path, calls: int, callers: int) -> dict[str, float]:
     """Return the server's processor time a call, and calls a second, of one round."""
     socket = folder / "s"
+    response = folder / "response"
+    response.write_bytes(bytes(RESPONSE_BYTES))
     server = subprocess.Popen(
         [
             python,
             harness.ROOT / "benchmarks" / "load" / "echo_server.py",
             socket,
-            str(RESPONSE_BYTES),
+            response,
         ],
     )
     try:
