@@ -21,7 +21,7 @@ from __future__ import annotations
 import secrets
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from pillion.domain.scope import Partition
 
@@ -86,6 +86,7 @@ __all__ = [
     "Features",
     "FutureRevision",
     "Head",
+    "HeadView",
     "HistoryGone",
     "InvalidBatch",
     "InvalidRange",
@@ -116,6 +117,9 @@ __all__ = [
 ]
 
 
+T = TypeVar("T")
+
+
 def _system_clock_us() -> int:
     return time.time_ns() // 1000
 
@@ -135,6 +139,33 @@ class StoreSettings:
     tokens_max: int = 1_000_000
     clock_us: Callable[[], int] = _system_clock_us
     random_bytes: Callable[[int], bytes] = secrets.token_bytes
+
+
+class HeadView(Protocol):
+    """One partition as its newest commit left it, whatever is committed meanwhile; see ``look``."""
+
+    @property
+    def revision(self) -> int:
+        """The revision of that commit; 0 for a partition without one."""
+        ...
+
+    def get(self, key: bytes) -> Entry | None:
+        """Read one key; None when it is missing.
+
+        Raises:
+            InvalidBatch: the key is empty or too long.
+            Corrupt: the record does not match its checksum.
+        """
+        ...
+
+    def last(self, start: bytes, end: bytes) -> Row | None:
+        """Read the last key of the half-open range [start, end); None when it is empty.
+
+        Raises:
+            InvalidRange: ``start > end``, or a bound too long.
+            Corrupt: as in ``get``.
+        """
+        ...
 
 
 class Store(Protocol):
@@ -177,6 +208,16 @@ class Store(Protocol):
         Raises:
             InvalidRange: ``start > end``, a bound too long, or limit outside 1..page_rows_max.
             FutureRevision, HistoryGone, Corrupt: as in ``read``.
+        """
+        ...
+
+    def look(self, partition: Partition, ask: Callable[[HeadView], T]) -> T:
+        """Ask several small questions of one moment; return what ``ask`` returns.
+
+        For reads where the next key is in what was read before: it costs much less than as many
+        calls. The view is of no use once ``ask`` has returned. While it runs an engine may not
+        reuse the space of what it sees, and may hold writers back: it must be quick, and must not
+        call the store.
         """
         ...
 

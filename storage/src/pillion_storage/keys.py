@@ -44,6 +44,8 @@ _SIGN: Final = 1 << 63
 
 # Hashes that are kept: contexts, kinds of source and the like come up in every search.
 COLUMNS_KEPT_MAX: Final = 4096
+# The same of fact keys, whose timelines an agent asks for again and again.
+FACTS_KEPT_MAX: Final = 4096
 
 SCHEMA_VERSION_BYTES: Final = 4
 EMBEDDER_KEY: Final = b"aembedder"
@@ -134,11 +136,12 @@ def id_of(key: bytes) -> UUID:
 class KeySpace:
     """The keys that hide names: hashes under one partition's secret."""
 
-    __slots__ = ("_columns", "_secret")
+    __slots__ = ("_columns", "_facts", "_secret")
 
     def __init__(self, secret: bytes) -> None:
         self._secret = secret
         self._columns: dict[tuple[str, ...], int] = {}
+        self._facts: dict[FactKey, bytes] = {}
 
     def _hash(self, *parts: str) -> bytes:
         digest = hashlib.blake2b(key=self._secret, digest_size=HASH_BYTES)
@@ -150,7 +153,14 @@ class KeySpace:
 
     def fact(self, key: FactKey) -> bytes:
         """Return the hash of a fact key."""
-        return self._hash("fact", key.subject.type, key.subject.id, key.context, key.attribute)
+        known = self._facts.get(key)
+        if known is None:
+            subject = key.subject
+            known = self._hash("fact", subject.type, subject.id, key.context, key.attribute)
+            if len(self._facts) >= FACTS_KEPT_MAX:
+                self._facts.clear()
+            self._facts[key] = known
+        return known
 
     def subject(self, subject: Subject) -> bytes:
         """Return the hash of a subject."""

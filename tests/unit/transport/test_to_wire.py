@@ -1,6 +1,5 @@
 """What goes to the wire: no field is forgotten, and absent stays absent."""
 
-from dataclasses import replace
 from uuid import UUID
 
 import pytest
@@ -204,22 +203,11 @@ def test_reports_of_nothing_are_still_reports():
 def test_parts_are_given_only_when_asked_for():
     hit = queries.Hit(a_memory(), 0.5, 0.0, 0.0, 0.0, None)
     answer = search_answer([hit, hit._replace(cosine=-0.5)])
-    asked = answers.search_to_wire(answer, HERE, records.EncodedMemories(), include_parts=True)
+    asked = answers.search_to_wire(answer, HERE, include_parts=True)
     assert [one.HasField("parts") for one in asked.hits] == [True, True]
     assert [one.parts.HasField("cosine") for one in asked.hits] == [False, True]
-    unasked = answers.search_to_wire(answer, HERE, records.EncodedMemories(), include_parts=False)
+    unasked = answers.search_to_wire(answer, HERE, include_parts=False)
     assert not unasked.hits[0].HasField("parts")
-
-
-def test_an_encoding_that_is_kept_is_the_same_as_a_fresh_one():
-    kept = records.EncodedMemories(entries_max=2)
-    versions = [a_full_memory(), *(a_memory(version=at) for at in (1, 2, 2, 1, 3, 1))]
-    for one in (*versions, replace(a_memory(version=1), vector_pending=True)):
-        for here in (HERE, Partition("production", "other")):
-            fresh, again = types_pb2.Memory(), types_pb2.Memory()
-            records.fill_memory(fresh, one, here, b"v")
-            kept.fill(again, one, here, b"v")
-            assert again == fresh
 
 
 def search_answer(hits):

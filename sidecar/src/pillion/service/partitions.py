@@ -40,6 +40,10 @@ class KeySpaces:
         with self._lock:
             return self._spaces.setdefault(partition, space)
 
+    def known(self, partition: Partition) -> KeySpace | None:
+        """Return the key space of a partition that was used before, None for another one."""
+        return self._spaces.get(partition)
+
     def at(self, partition: Partition, revision: int) -> KeySpace:
         """Return a partition's key space, to read it at a revision of its past or its head.
 

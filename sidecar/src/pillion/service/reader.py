@@ -23,6 +23,7 @@ from pillion.domain.validation import check_filter
 from pillion.service.derived import derived_memories, sources_named
 from pillion.service.draft import Draft
 from pillion.service.history import History
+from pillion.service.lookup import Lookup, Seen
 from pillion.service.page_tokens import PageToken, digest_of, page_size_of, record_bytes
 from pillion.service.reading import RecordReader
 from pillion.service.recorded import check_kept, moment_of
@@ -54,6 +55,7 @@ class Reader:
         self._keys = keys
         self._clock = clock
         self._history = History(store=store, keys=keys, clock=clock)
+        self._lookup = Lookup(store)
 
     # --- by id or key ----------------------------------------------------------------------
 
@@ -71,12 +73,42 @@ class Reader:
         Raises:
             PillionError: NOT_FOUND; HISTORY_GONE or FUTURE_REVISION as in `moment_of`.
         """
-        (found,), revision = self.batch_get(
-            partition, (target,), read, include_vectors=include_vector, deadline=deadline
-        )
+        seen = None
+        if not include_vector:
+            seen = self._look(partition, target, read, deadline)
+        if seen is not None:
+            found, revision = seen.found, seen.revision
+        else:
+            (found,), revision = self.batch_get(
+                partition, (target,), read, include_vectors=include_vector, deadline=deadline
+            )
         if found is None:
             raise _target_not_found(target)
         return found, revision
+
+    def _look(
+        self, partition: Partition, target: Target, read: ReadAt, deadline: Deadline
+    ) -> Seen | None:
+        """Return a memory as ``batch_get`` does, by the short way; None: it takes the long one."""
+        keys = self._keys.known(partition)
+        if keys is None:
+            return None
+        now = self._clock.now_us()
+        check_instant("read.as_of", read.as_of)
+        if read.at_least_revision > 0:
+            wait_for_revision(self._store, partition, read.at_least_revision, deadline)
+        if target.memory_id is not None:
+            return self._lookup.by_id(partition, keys, target.memory_id)
+        if target.fact is None:
+            return None
+        as_of = read.as_of if read.as_of is not None else now
+        seen = self._lookup.by_fact(partition, keys, target.fact, as_of)
+        if not seen.settled:
+            return None
+        memory = seen.found.memory if seen.found is not None else None
+        if memory is not None and not memory.recallable_at(self._clock.now_us()):
+            return Seen(seen.revision, None)
+        return seen
 
     def batch_get(
         self,

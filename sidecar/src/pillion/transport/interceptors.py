@@ -200,7 +200,8 @@ class _Steps:
             ) from None
 
     def _to_bytes(self, response: object) -> bytes:
-        payload: bytes = self._serialise(response)
+        # Where it is worth it, a servicer answers in bytes.
+        payload: bytes = response if type(response) is bytes else self._serialise(response)
         if len(payload) > MESSAGE_BYTES_MAX:
             raise PillionError(
                 Reason.LIMIT_EXCEEDED,

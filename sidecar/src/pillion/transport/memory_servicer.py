@@ -15,8 +15,8 @@ from pillion.domain import limits
 from pillion.domain.errors import PillionError
 from pillion.transport.capabilities import PACKAGE, served_capabilities
 from pillion.transport.convert import answers, commands, queries
+from pillion.transport.convert.encoded import EncodedMemories, encode_get, encode_search
 from pillion.transport.convert.instants import duration_to_wire, instant_to_wire
-from pillion.transport.convert.records import EncodedMemories
 from pillion.transport.unserved import refuse_unserved
 
 if TYPE_CHECKING:
@@ -79,15 +79,18 @@ class MemoryServicer:
         answer = self._use_cases.writer.write(call.partition, command, call.deadline)
         return answers.write_to_wire(answer)
 
-    def Search(self, request: wire.SearchRequest, call: Call) -> wire.SearchResponse:  # noqa: N802
+    def Search(  # noqa: N802
+        self, request: wire.SearchRequest, call: Call
+    ) -> wire.SearchResponse | bytes:
         """Return the best memories."""
         query = queries.search_from_wire(request)
-        answer = self._use_cases.searcher.search(call.partition, query, call.deadline)
-        return answers.search_to_wire(
-            answer, call.partition, self._encoded, include_parts=request.include_parts
-        )
+        partition, with_parts = call.partition, request.include_parts
+        answer = self._use_cases.searcher.search(partition, query, call.deadline)
+        if query.include_vectors:
+            return answers.search_to_wire(answer, partition, include_parts=with_parts)
+        return encode_search(answer, partition, self._encoded, include_parts=with_parts)
 
-    def Get(self, request: wire.GetRequest, call: Call) -> wire.GetResponse:  # noqa: N802
+    def Get(self, request: wire.GetRequest, call: Call) -> wire.GetResponse | bytes:  # noqa: N802
         """Return one record."""
         found, revision = self._use_cases.reader.get(
             call.partition,
@@ -96,7 +99,9 @@ class MemoryServicer:
             include_vector=request.include_vector,
             deadline=call.deadline,
         )
-        return answers.get_to_wire(found, revision, call.partition)
+        if found.memory is None or found.vector:
+            return answers.get_to_wire(found, revision, call.partition)
+        return encode_get(found.memory, revision, call.partition, self._encoded)
 
     def BatchGet(self, request: wire.BatchGetRequest, call: Call) -> wire.BatchGetResponse:  # noqa: N802
         """Return several records, read at one revision."""

@@ -108,7 +108,7 @@ def _live_rows(
     cursor: lmdb.Cursor[bytes], low: bytes, high: bytes, *, reverse: bool
 ) -> Iterator[Row]:
     prefix_bytes = records.U32.size
-    advance = _enter(cursor, low, high, reverse=reverse)
+    advance = enter_range(cursor, low, high, reverse=reverse)
     while advance is not None:
         full, row = cursor.item()
         if not low <= full < high:
@@ -119,7 +119,7 @@ def _live_rows(
             return
 
 
-def _enter(
+def enter_range(
     cursor: lmdb.Cursor[bytes], low: bytes, high: bytes, *, reverse: bool
 ) -> Callable[[], bool] | None:
     """Put a cursor on the first key of a range; give how to go on, or None if there is none.
@@ -133,7 +133,7 @@ def _enter(
 
 
 def _keys(cursor: lmdb.Cursor[bytes], low: bytes, high: bytes, *, reverse: bool) -> Iterator[bytes]:
-    advance = _enter(cursor, low, high, reverse=reverse)
+    advance = enter_range(cursor, low, high, reverse=reverse)
     while advance is not None and low <= (full := cursor.key()) < high:
         yield full
         if not advance():

@@ -134,6 +134,11 @@ def unpack_head(prefix: bytes, row: bytes) -> HeadRow:
     return HeadRow(prefix, *_HEAD.unpack(unseal(schema.HEADS, prefix, row)))
 
 
+def unpack_head_revision(prefix: bytes, row: bytes) -> int:
+    """Decode the revision of a row of ``heads``, for those who need nothing else of it."""
+    return int.from_bytes(unseal(schema.HEADS, prefix, row)[:8])
+
+
 def pack_current(key: bytes, version: int, value: bytes) -> bytes:
     """Encode a row of ``current``."""
     return seal(schema.CURRENT, key, U64.pack(version) + value)

@@ -7,7 +7,7 @@ import os
 import threading
 import time
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from pillion_storage.api import (
     Batch,
@@ -44,6 +44,7 @@ from pillion_storage.bounds import (
 from pillion_storage.lmdb import reading, records
 from pillion_storage.lmdb.apply import apply_batch
 from pillion_storage.lmdb.environment import Environment
+from pillion_storage.lmdb.head_view import LmdbHeadView
 from pillion_storage.lmdb.reading import View
 from pillion_storage.lmdb.records import HeadRow
 from pillion_storage.lmdb.unit import Unit, load_head, load_identity
@@ -54,12 +55,15 @@ from pillion_storage.paging import count_fitting, export_rows
 from pillion_storage.schema import META
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Callable, Collection, Iterator
     from concurrent.futures import Future
     from pathlib import Path
 
     import lmdb
 
+    from pillion_storage.api import HeadView
+
+T = TypeVar("T")
 FEATURES = Features(name="lmdb", durable=True, shared=False, history=True, backup=True)
 # Numbers of partitions never change, so they are kept; about 200 bytes each.
 _NUMBERS_MAX = 65_536
@@ -95,6 +99,10 @@ class LmdbStore:
 
     def _head(self, txn: lmdb.Transaction[bytes], partition: Partition) -> HeadRow | None:
         """Read the head as this snapshot has it; None for a partition that doesn't exist."""
+        number = self._number(txn, partition)
+        return None if number is None else load_head(txn, self._databases, number)
+
+    def _number(self, txn: lmdb.Transaction[bytes], partition: Partition) -> int | None:
         number = self._numbers.get(partition)
         if number is None:
             check_partition(partition, FEATURES)
@@ -105,7 +113,7 @@ class LmdbStore:
             if len(self._numbers) >= _NUMBERS_MAX:
                 self._numbers.clear()
             self._numbers[partition] = number
-        return load_head(txn, self._databases, number)
+        return number
 
     def read(
         self, partition: Partition, keys: Collection[bytes], *, at: int | None = None
@@ -153,6 +161,13 @@ class LmdbStore:
         if fitting < len(rows):
             next_start = rows[fitting - 1].key if reverse else rows[fitting].key
         return Page(revision, tuple(rows[:fitting]), next_start)
+
+    def look(self, partition: Partition, ask: Callable[[HeadView], T]) -> T:
+        """See ``Store.look``."""
+        self._check_open()
+        with self._environment.snapshot() as txn:
+            number = self._number(txn, partition)
+            return ask(LmdbHeadView(txn, self._databases, number, FEATURES))
 
     def commit(self, partition: Partition, batch: Batch) -> Committed | Conflict:
         """See ``Store.commit``."""

@@ -14,7 +14,7 @@ import threading
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from pillion_storage.api import (
     Batch,
@@ -54,12 +54,16 @@ from pillion_storage.bounds import (
     check_token_id,
 )
 from pillion_storage.paging import count_fitting, export_rows
+from pillion_storage.ram.view import LockedView
 from pillion_storage.recorded_clock import RecordedClock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
     from pathlib import Path
 
+    from pillion_storage.api import HeadView
+
+T = TypeVar("T")
 FEATURES = Features(name="ram", durable=False, shared=False, history=True, backup=False)
 
 
@@ -192,6 +196,12 @@ class RamStore:
         page, rest = rows[:fitting], rows[fitting:]
         next_start = (page[-1].key if reverse else rest[0].key) if rest else None
         return Page(revision, tuple(page), next_start)
+
+    def look(self, partition: Partition, ask: Callable[[HeadView], T]) -> T:
+        """See ``Store.look``."""
+        self._check_open()
+        with self._changed:
+            return ask(LockedView(self, partition))
 
     def commit(self, partition: Partition, batch: Batch) -> Committed | Conflict:
         """See ``Store.commit``."""

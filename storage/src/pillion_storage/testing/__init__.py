@@ -20,11 +20,13 @@ from pillion_storage.testing.history import HistoryConformance
 from pillion_storage.testing.lifecycle import LifecycleConformance
 from pillion_storage.testing.scans import ScanConformance
 from pillion_storage.testing.tokens import TokenConformance
+from pillion_storage.testing.views import ViewConformance
 
 
 class StoreConformance(
     CommitConformance,
     ScanConformance,
+    ViewConformance,
     HistoryConformance,
     FeedConformance,
     TokenConformance,

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from pillion.domain.queries import Found, HistoryEntry, Page, SearchAnswer
     from pillion.domain.scope import Partition
     from pillion.domain.watching import WatchEvent
-    from pillion.transport.convert.records import EncodedMemories
 
 
 def write_to_wire(answer: WriteAnswer) -> wire.WriteResponse:
@@ -59,9 +58,9 @@ def _mutation_result(result: MutationResult) -> wire.MutationResult:
 
 
 def search_to_wire(
-    answer: SearchAnswer, partition: Partition, encoded: EncodedMemories, *, include_parts: bool
+    answer: SearchAnswer, partition: Partition, *, include_parts: bool
 ) -> wire.SearchResponse:
-    """Return the answer to a Search; for 10 plain hits within 40 µs."""
+    """Return the answer to a Search; `encoded.encode_search` is the short way to the same."""
     response = wire.SearchResponse(
         revision=answer.revision,
         exactness=answer.exactness,  # type: ignore[arg-type]
@@ -72,7 +71,7 @@ def search_to_wire(
     add = response.hits.add
     for hit in answer.hits:
         target = add(score=hit.score)
-        encoded.fill(target.memory, hit.memory, partition, hit.vector)
+        fill_memory(target.memory, hit.memory, partition, hit.vector)
         if include_parts:
             parts = target.parts
             parts.relevance = hit.relevance
@@ -84,7 +83,7 @@ def search_to_wire(
 
 
 def get_to_wire(found: Found, revision: int, partition: Partition) -> wire.GetResponse:
-    """Return the answer to a Get."""
+    """Return the answer to a Get; `encoded.encode_get` is the short way to the same."""
     response = wire.GetResponse(revision=revision)
     fill_record(response.record, found, partition)
     return response

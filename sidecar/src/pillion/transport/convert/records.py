@@ -1,6 +1,6 @@
 """Memories and episodes to the wire.
 
-This is the hot half of a Search's answer. Messages are filled in place: handing a finished child
+Messages are filled in place: handing a finished child
 message to its parent's constructor copies it, which more than doubles the cost of a memory.
 Enums are assigned as they are: the domain's have the contract's numbers, and a test holds them so.
 """
@@ -44,42 +44,6 @@ def fill_record(target: memory_service_pb2.Record, found: Found, partition: Part
         fill_memory(target.memory, found.memory, partition, found.vector)
     elif found.episode is not None:
         fill_episode(target.episode, found.episode, partition)
-
-
-class EncodedMemories:
-    """The encodings of memories that were sent lately, for those that are sent again.
-
-    A version never repeats within a store, so what a memory of one id and version looks like never
-    changes, but for the fields that only a read fills in, which are part of the key. One store,
-    one of these: ids and versions of two stores may be the same.
-    """
-
-    def __init__(self, entries_max: int = 8192) -> None:
-        self._entries_max = entries_max
-        self._encoded: dict[tuple[object, ...], bytes] = {}
-
-    def fill(
-        self, target: types_pb2.Memory, memory: Memory, partition: Partition, vector: bytes = b""
-    ) -> None:
-        """Write a memory into an empty message, as `fill_memory` does."""
-        key = (
-            memory.id.int,
-            memory.version,
-            memory.fact_version,
-            memory.vector_pending,
-            partition.namespace,
-            partition.tenant,
-        )
-        encoded = self._encoded.get(key)
-        if encoded is None:
-            fill_memory(target, memory, partition)
-            if len(self._encoded) >= self._entries_max:
-                self._encoded.clear()
-            self._encoded[key] = target.SerializeToString()
-        else:
-            target.MergeFromString(encoded)
-        if vector:
-            target.vector = vector
 
 
 def fill_memory(

@@ -1,0 +1,184 @@
+"""One memory, by its id or by its fact key, in one look at the store: the hot half of Get.
+
+What was decoded is kept, and of use for as long as the partition's revision is the same or, after
+a write to something else, the stored versions are. Those are read anew each time, in the look
+itself: so nothing here is ever stale, and nothing needs to be told of a write.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from pillion_storage import codec
+from pillion_storage.keys import (
+    INSTANT_BYTES,
+    after,
+    instant_bytes,
+    instant_of,
+    memory_key,
+    pending_key,
+    prefix_end,
+)
+
+from pillion.domain.field_checks import check_fact_key
+from pillion.domain.memory import FOREVER
+from pillion.domain.queries import Found
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from pillion_storage.api import HeadView, Store
+    from pillion_storage.keys import KeySpace
+
+    from pillion.domain.memory import Memory
+    from pillion.domain.scope import FactKey, Partition
+
+# About 8 MB of Python objects at a few hundred bytes of text each.
+KEPT_MAX: Final = 4096
+
+
+class Seen(NamedTuple):
+    """What a look saw.
+
+    ``settled`` False: the key's timeline has evidence at the place, which takes a longer way.
+    """
+
+    revision: int
+    found: Found | None
+    settled: bool = True
+
+
+class _Kept(NamedTuple):
+    """A decoded memory, and the versions of what it was decoded from; 0: absent."""
+
+    seen_at: int  # a revision at which this is what was stored
+    version: int
+    pending: int
+    fact_version: int
+    head: bytes  # the key of its timeline's head; empty: it is no fact
+    found: Found
+
+
+class _Current(NamedTuple):
+    """The last row of a timeline, as of a revision: every instant from its beginning is its."""
+
+    revision: int
+    valid_from: int
+    valid_to: int
+    seen: Seen
+
+
+_UNKNOWN: Final = _Current(-1, 0, 0, Seen(-1, None))
+
+
+class _Timeline:
+    """Where a fact's timeline is, and its last row."""
+
+    __slots__ = ("current", "start")
+
+    def __init__(self, start: bytes) -> None:
+        self.start = start
+        self.current = _UNKNOWN  # replaced whole, so that no thread sees half of it
+
+
+class Lookup:
+    """Looks memories up. Safe to share between threads."""
+
+    def __init__(self, store: Store, kept_max: int = KEPT_MAX) -> None:
+        self._store = store
+        self._kept_max = kept_max
+        self._kept: dict[tuple[Partition, UUID], _Kept] = {}
+        self._timelines: dict[tuple[Partition, FactKey], _Timeline] = {}
+
+    def by_id(self, partition: Partition, keys: KeySpace, memory_id: UUID) -> Seen:
+        """Return a memory at the head, whatever its standing."""
+
+        def ask(view: HeadView) -> Seen:
+            return Seen(view.revision, self._read(view, partition, keys, memory_id))
+
+        return self._store.look(partition, ask)
+
+    def by_fact(self, partition: Partition, keys: KeySpace, fact: FactKey, as_of: int) -> Seen:
+        """Return the row of a fact that holds at an instant, at the head, whatever its standing.
+
+        Raises:
+            PillionError: the key is malformed.
+        """
+        place = (partition, fact)
+        timeline = self._timelines.get(place)
+        if timeline is None:
+            check_fact_key("target.fact", fact)
+            timeline = _Timeline(keys.entries(fact))
+            if len(self._timelines) >= self._kept_max:
+                self._timelines.clear()
+            self._timelines[place] = timeline
+
+        def ask(view: HeadView) -> Seen:
+            current = timeline.current
+            if current.revision == view.revision and current.valid_from <= as_of < current.valid_to:
+                return current.seen
+            return self._row(view, partition, keys, timeline, as_of)
+
+        return self._store.look(partition, ask)
+
+    def _row(
+        self, view: HeadView, partition: Partition, keys: KeySpace, timeline: _Timeline, as_of: int
+    ) -> Seen:
+        start = timeline.start
+        last = view.last(start, after(start + instant_bytes(as_of)))
+        if last is None:
+            return Seen(view.revision, None)
+        entry = codec.decode_entry(instant_of(last.key[-INSTANT_BYTES:]), last.value)
+        if not entry.is_row:
+            return Seen(view.revision, None, settled=False)
+        if as_of >= entry.valid_to:
+            return Seen(view.revision, None)
+        seen = Seen(view.revision, self._read(view, partition, keys, entry.memory_id))
+        if entry.valid_to == FOREVER:  # worth a second look: is it the one that is asked for most?
+            end = view.last(start, prefix_end(start))
+            if end is not None and end.key == last.key:
+                timeline.current = _Current(seen.revision, entry.valid_from, FOREVER, seen)
+        return seen
+
+    def _read(
+        self, view: HeadView, partition: Partition, keys: KeySpace, memory_id: UUID
+    ) -> Found | None:
+        place = (partition, memory_id)
+        kept = self._kept.get(place)
+        if kept is not None and kept.seen_at == view.revision:
+            return kept.found
+        row = view.get(memory_key(memory_id))
+        if row is None:
+            self._kept.pop(place, None)
+            return None
+        pending = _version(view, pending_key(memory_id))
+        if (
+            kept is not None
+            and kept.version == row.version
+            and kept.pending == pending
+            and (not kept.head or _version(view, kept.head) == kept.fact_version)
+        ):
+            kept = kept._replace(seen_at=view.revision)
+        else:
+            memory = codec.decode_memory(memory_id, row.value, row.version)
+            kept = _decoded(view, keys, memory, pending)
+        if len(self._kept) >= self._kept_max:
+            self._kept.clear()
+        self._kept[place] = kept
+        return kept.found
+
+
+def _version(view: HeadView, key: bytes) -> int:
+    entry = view.get(key)
+    return entry.version if entry is not None else 0
+
+
+def _decoded(view: HeadView, keys: KeySpace, memory: Memory, pending: int) -> _Kept:
+    """Fill in what only a read can."""
+    head = keys.head(memory.fact_key) if memory.attribute else b""
+    fact_version = _version(view, head) if head else 0
+    if fact_version or pending:
+        memory = replace(memory, fact_version=fact_version, vector_pending=pending > 0)
+    found = Found(memory=memory)
+    return _Kept(view.revision, memory.version, pending, fact_version, head, found)
