@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from pillion.domain.memory import Memory
     from pillion.domain.scope import FactKey, Partition
+    from pillion.ports import Clock
 
 # About 8 MB of Python objects at a few hundred bytes of text each.
 KEPT_MAX: Final = 4096
@@ -85,8 +86,9 @@ class _Timeline:
 class Lookup:
     """Looks memories up. Safe to share between threads."""
 
-    def __init__(self, store: Store, kept_max: int = KEPT_MAX) -> None:
+    def __init__(self, store: Store, clock: Clock, kept_max: int = KEPT_MAX) -> None:
         self._store = store
+        self._clock = clock
         self._kept_max = kept_max
         self._kept: dict[tuple[Partition, UUID], _Kept] = {}
         self._timelines: dict[tuple[Partition, FactKey], _Timeline] = {}
@@ -99,8 +101,17 @@ class Lookup:
 
         return self._store.look(partition, ask)
 
-    def by_fact(self, partition: Partition, keys: KeySpace, fact: FactKey, as_of: int) -> Seen:
-        """Return the row of a fact that holds at an instant, at the head, whatever its standing.
+    def by_fact(
+        self, partition: Partition, keys: KeySpace, fact: FactKey, as_of: int | None
+    ) -> Seen:
+        """Return the row of a fact that holds at an instant, at the head, if it can be recalled.
+
+        Args:
+            partition: Where.
+            keys: Its key space.
+            fact: Which fact.
+            as_of: The instant; None: now, which is looked up once the head is fixed, so that no
+                row that the head holds begins after it.
 
         Raises:
             PillionError: the key is malformed.
@@ -115,10 +126,20 @@ class Lookup:
             self._timelines[place] = timeline
 
         def ask(view: HeadView) -> Seen:
+            now = self._clock.now_us()
+            instant = as_of if as_of is not None else now
             current = timeline.current
-            if current.revision == view.revision and current.valid_from <= as_of < current.valid_to:
-                return current.seen
-            return self._row(view, partition, keys, timeline, as_of)
+            if (
+                current.revision == view.revision
+                and current.valid_from <= instant < current.valid_to
+            ):
+                seen = current.seen
+            else:
+                seen = self._row(view, partition, keys, timeline, instant)
+            memory = seen.found.memory if seen.found is not None else None
+            if memory is None or memory.recallable_at(now):
+                return seen
+            return Seen(seen.revision, None)
 
         return self._store.look(partition, ask)
 

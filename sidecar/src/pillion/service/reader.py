@@ -25,7 +25,7 @@ from pillion.service.draft import Draft
 from pillion.service.history import History
 from pillion.service.lookup import Lookup, Seen
 from pillion.service.page_tokens import PageToken, digest_of, page_size_of, record_bytes
-from pillion.service.reading import RecordReader
+from pillion.service.reading import RecordReader, wait_for_revision
 from pillion.service.recorded import check_kept, moment_of
 from pillion.service.records import not_found
 from pillion.service.timelines import find_holding
@@ -55,7 +55,7 @@ class Reader:
         self._keys = keys
         self._clock = clock
         self._history = History(store=store, keys=keys, clock=clock)
-        self._lookup = Lookup(store)
+        self._lookup = Lookup(store, clock)
 
     # --- by id or key ----------------------------------------------------------------------
 
@@ -93,22 +93,19 @@ class Reader:
         keys = self._keys.known(partition)
         if keys is None:
             return None
-        now = self._clock.now_us()
-        check_instant("read.as_of", read.as_of)
-        if read.at_least_revision > 0:
+        if read is not PLAIN_READ:
+            if read.asks_for_the_past:
+                return None
+            if target.fact is not None:
+                check_fact_key("target.fact", target.fact)
+            check_read(read)
             wait_for_revision(self._store, partition, read.at_least_revision, deadline)
+        if target.fact is not None:
+            seen = self._lookup.by_fact(partition, keys, target.fact, read.as_of)
+            return seen if seen.settled else None
         if target.memory_id is not None:
             return self._lookup.by_id(partition, keys, target.memory_id)
-        if target.fact is None:
-            return None
-        as_of = read.as_of if read.as_of is not None else now
-        seen = self._lookup.by_fact(partition, keys, target.fact, as_of)
-        if not seen.settled:
-            return None
-        memory = seen.found.memory if seen.found is not None else None
-        if memory is not None and not memory.recallable_at(self._clock.now_us()):
-            return Seen(seen.revision, None)
-        return seen
+        return None
 
     def batch_get(
         self,

@@ -18,9 +18,11 @@ class LockedView:
 
     def get(self, key: bytes) -> Entry | None:
         """See ``HeadView.get``."""
-        return self._store.read(self._partition, (key,)).entries.get(key)
+        return self._store.read(self._partition, (key,), at=self.revision).entries.get(key)
 
     def last(self, start: bytes, end: bytes) -> Row | None:
         """See ``HeadView.last``."""
-        page = self._store.scan(self._partition, start, end, limit=1, reverse=True)
+        page = self._store.scan(
+            self._partition, start, end, limit=1, reverse=True, at=self.revision
+        )
         return page.rows[0] if page.rows else None
