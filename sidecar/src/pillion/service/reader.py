@@ -18,8 +18,8 @@ from pillion_storage.keys import (
 from pillion.domain.errors import PillionError
 from pillion.domain.field_checks import check_count, check_fact_key
 from pillion.domain.limits import BATCH_GET_MAX, PAGE_BYTES_MAX, PAGE_SIZE_DEFAULT
-from pillion.domain.queries import Found, Page
-from pillion.domain.validation import check_filter
+from pillion.domain.queries import PLAIN_READ, Found, Page
+from pillion.domain.validation import check_filter, check_read
 from pillion.service.derived import derived_memories, sources_named
 from pillion.service.draft import Draft
 from pillion.service.history import History
