@@ -22,6 +22,10 @@ def replay(name, revision, *, replayed=True, keys=1):
     return line | {"versions": [revision] * keys, "replayed": replayed}
 
 
+def refused(name):
+    return {"op": "replay", "partition": "p", "id": name, "outcome": "refused"}
+
+
 RECORDS = [
     write("one", revision=1, counter0="1"),
     write("two", revision=2, counter0="2", register0="a"),
@@ -70,6 +74,7 @@ def with_record(at, **changed):
         ("double_effects", lambda: books(head=5)),
         ("double_effects", lambda: books([*RECORDS, replay("one", 3)])),
         ("double_effects", lambda: books([*RECORDS, replay("one", 1, replayed=False)])),
+        ("double_effects", lambda: books([*RECORDS, refused("one")])),
         ("acknowledged_lost", lambda: books([*RECORDS, write("also", revision=4, register1="e")])),
         ("half_batches", lambda: books(counter0=[(1, "1")])),
         ("unasked", lambda: books(register1=[(3, "b"), (5, "z")], head=5)),

@@ -139,6 +139,10 @@ BAD = {
         write(11, 12, {"y": ("b", "any")}, revision=2),
         replay(20, 21, "r", 2),
     ],
+    "a write that was answered is refused when it is sent again": [
+        A1,
+        replay(20, 21, "at 0", 1) | {"outcome": "refused"} | mismatch(1),
+    ],
     "half a batch": [
         write(0, 10, {"x": ("a", "absent"), "y": ("a", "absent")}, revision=1),
         read(11, 12, 1, x=("a", 1), y=None),

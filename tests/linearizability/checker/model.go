@@ -159,7 +159,7 @@ func (one condition) reason() string {
 // sameAnswer says whether a replay says what the first answer said. Where the first answer never
 // came, its revision is not known, and the replay would have been recorded as the write's own.
 func sameAnswer(first, replay *record) bool {
-	if first.Outcome != "ok" || *first.Revision != *replay.Revision ||
+	if first.Outcome != "ok" || replay.Outcome != "ok" || *first.Revision != *replay.Revision ||
 		len(first.Versions) != len(replay.Versions) {
 		return false
 	}

@@ -94,8 +94,8 @@ class _Partition:
         """Whoever asked again heard the same, and nobody was taken for somebody else."""
         for replay in self.replays:
             first = self.writes[replay["id"]]
-            same = all(replay[name] == first.get(name) for name in ("revision", "versions"))
-            if not (same and replay["replayed"]):
+            same = all(replay.get(name) == first.get(name) for name in ("revision", "versions"))
+            if not (same and replay.get("replayed")):
                 self._find("double_effects", f"asked again: {replay}, at first: {first}")
         for write in self.writes.values():
             alone = write["attempts"] == 1 and not write.get("client_retries")

@@ -218,6 +218,8 @@ class Worker:
         except UNKNOWN as error:
             self._lost(error)
             return
+        except (VersionMismatch, AlreadyExists, NotFound) as error:  # it was forgotten
+            answer = {"outcome": "refused", "refusal": refusal_of(error)}
         line = {"op": "replay", "partition": write.partition, "id": write.id, "call": call}
         self._note(line | answer | {"return": time.monotonic_ns()})
 
