@@ -224,7 +224,7 @@ def check_write(command: WriteCommand) -> None:
         try:
             check_guard(guard)
         except PillionError as error:
-            raise error.within(f"guards[{index}]") from None
+            raise error.within(f"guards[{index}]", guard_index=str(index)) from None
 
 
 def check_filter(filter_: Filter) -> None:

@@ -49,8 +49,8 @@ def write_from_wire(request: wire.WriteRequest) -> WriteCommand:
     check_length(request.mutations, "mutations", 1, MUTATIONS_MAX)
     check_length(request.guards, "guards", 0, GUARDS_MAX)
     return WriteCommand(
-        mutations=_each(request.mutations, "mutations", mutation_from_wire),
-        guards=_each(request.guards, "guards", guard_from_wire),
+        mutations=_each(request.mutations, "mutations", "index", mutation_from_wire),
+        guards=_each(request.guards, "guards", "guard_index", guard_from_wire),
         request_id=request.request_id,
         body_digest=body_digest(request),
         embedding_mode=embedding_mode_from_wire(request.embedding_mode),
@@ -173,12 +173,13 @@ def check_length(items: Sequence[object], field: str, least: int, most: int) -> 
 
 
 def _each(
-    items: Sequence[WireT], field: str, convert: Callable[[WireT], DomainT]
+    items: Sequence[WireT], field: str, place: str, convert: Callable[[WireT], DomainT]
 ) -> tuple[DomainT, ...]:
+    """Convert each; an error names its field below ``field``, and its place in the metadata."""
     made = []
     for at, item in enumerate(items):
         try:
             made.append(convert(item))
         except PillionError as error:
-            raise error.within(f"{field}[{at}]") from None
+            raise error.within(f"{field}[{at}]", **{place: str(at)}) from None
     return tuple(made)
