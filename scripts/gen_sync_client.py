@@ -26,6 +26,7 @@ NAMES = {
     "AsyncCaller": "Caller",
     "AsyncReading": "Reading",
     "AsyncRegistry": "Registry",
+    "AsyncTracing": "Tracing",
     "AsyncTransport": "Transport",
     "AsyncWriting": "Writing",
     "AsyncGenerator": "Generator",
@@ -38,7 +39,7 @@ NAMES = {
 }
 # Types that mean the same once nothing is awaited: `Awaitable[X] | X` is `X`.
 PHRASES = (
-    ("Awaitable[Value] | Value", "Value"),
+    ("Awaitable[Value | Unchanged] | Value | Unchanged", "Value | Unchanged"),
     ("Iterable[ImportItem] | Iterable[ImportItem]", "Iterable[ImportItem]"),
     ("import Awaitable, Callable\n", "import Callable\n"),
     (

@@ -30,11 +30,11 @@ def channels(tmp_path_factory):
 def replayed(channel, scenario):
     """What went wrong: a line for each difference, after the step that it was in."""
     run = Replay(channel, scenario)
-    lines = []
-    for number, step in enumerate(scenario["steps"]):
-        for line in run.step(step):
-            lines.append(f"step {number} ({step.get('note', step['call'])}): {line}")
-    return lines
+    return [
+        f"step {number} ({step.get('note', step['call'])}): {line}"
+        for number, step in enumerate(scenario["steps"])
+        for line in run.step(step)
+    ]
 
 
 @pytest.mark.parametrize("name", sorted(SCENARIOS))

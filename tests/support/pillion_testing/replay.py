@@ -71,29 +71,17 @@ class Replay:
 
     def differences(self, expected, found, path):
         """Where an answer is not as expected. What the expectation leaves out is not looked at."""
-        if expected is None:
-            return [] if found is None else [f"{path}: expected to be absent, is {found!r}"]
-        if expected == "*":
+        if isinstance(expected, dict) and isinstance(found, dict):
+            parts = [(f"{path}.{name}", part, found.get(name)) for name, part in expected.items()]
+        elif isinstance(expected, list) and len(expected) == len(found or ()):
+            pairs = enumerate(zip(expected, found or (), strict=True))
+            parts = [(f"{path}[{place}]", part, item) for place, (part, item) in pairs]
+        elif expected == "*":
             return [] if found is not None else [f"{path}: absent"]
-        if isinstance(expected, dict):
-            if not isinstance(found, dict):
-                return [f"{path}: expected {expected!r}, is {found!r}"]
-            return [
-                line
-                for name, part in expected.items()
-                for line in self.differences(part, found.get(name), f"{path}.{name}")
-            ]
-        if isinstance(expected, list):
-            items = found or []
-            if not isinstance(items, list) or len(items) != len(expected):
-                return [f"{path}: expected {len(expected)} items, found {found!r}"]
-            return [
-                line
-                for place, (part, item) in enumerate(zip(expected, items, strict=True))
-                for line in self.differences(part, item, f"{path}[{place}]")
-            ]
-        wanted = self.filled(expected)
-        return [] if wanted == found else [f"{path}: expected {expected} ({wanted}), is {found!r}"]
+        else:
+            wanted = self.filled(expected)
+            return [] if wanted == found else [f"{path}: expected {wanted!r}, is {found!r}"]
+        return [line for part in parts for line in self.differences(part[1], part[2], part[0])]
 
 
 def at_path(answer, path):

@@ -2,11 +2,14 @@
 
 import asyncio
 from datetime import UTC, datetime
+from types import SimpleNamespace
 
 import pytest
 from grpc import StatusCode
 from grpc_health.v1 import health_pb2
 from pillion_client import (
+    UNCHANGED,
+    AlreadyExists,
     AsyncClient,
     Client,
     FactKey,
@@ -18,6 +21,8 @@ from pillion_client import (
     VersionMismatch,
     version_equals,
 )
+from pillion_client._async import writing as _async_writing
+from pillion_client._sync import writing as _sync_writing
 from pillion_client._target import channel_options, parse_target
 from pillion_client.limits import MESSAGE_BYTES_MAX
 from pillion_client.testing import failure
@@ -238,6 +243,90 @@ def test_an_update_gives_up_after_its_attempts(server, run, pauses):
 
     run(body)
     assert len(server.calls("Write")) == 3
+
+
+def test_an_update_that_gave_up_says_how_often_it_began(server, run, pauses):
+    server.script("Get", row("Bern", 4))
+    server.script("Write", stale(9))
+
+    async def body(client):
+        with pytest.raises(VersionMismatch) as caught:
+            await client.update_fact(MIRA, "city", lambda _: "x", source=SAID, attempts_max=4)
+        assert (caught.value.attempts, caught.value.current) == (4, 9)
+        with pytest.raises(ValueError, match="at least one attempt"):
+            await client.update_fact(MIRA, "city", lambda _: "x", source=SAID, attempts_max=0)
+
+    run(body)
+    assert len(pauses) == 3
+    assert len({call.request.request_id for call in server.calls("Write")}) == 4
+
+
+def test_an_update_that_leaves_the_fact_as_it_is_writes_nothing(server, run):
+    server.script("Get", row("Bern", 4))
+
+    async def body(client):
+        return await client.update_fact(MIRA, "city", lambda _: UNCHANGED, source=SAID)
+
+    assert run(body) is None
+    assert server.calls("Write") == []
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        failure("FACT_CONFLICT", StatusCode.ALREADY_EXISTS, metadata={"existing_id": "x"}),
+        failure("ALREADY_EXISTS", StatusCode.ALREADY_EXISTS, metadata={"id": "x"}),
+        failure(
+            "VERSION_MISMATCH",
+            StatusCode.ABORTED,
+            metadata={"current_version": "9", "guard_index": "0"},
+        ),
+    ],
+)
+def test_an_update_is_not_begun_anew_where_that_cannot_help(server, run, refusal):
+    server.script("Get", row("Bern", 4))
+    server.script("Write", refusal)
+
+    async def body(client):
+        with pytest.raises((VersionMismatch, AlreadyExists)) as caught:
+            await client.update_fact(MIRA, "city", lambda _: "x", source=SAID)
+        assert caught.value.attempts == 1
+
+    run(body)
+    assert len(server.calls("Write")) == 1
+
+
+def test_the_deadline_of_an_update_spans_its_attempts(server, run, monkeypatch):
+    """Time is made to pass in the pauses: the attempt that would begin too late does not."""
+    server.script("Get", row("Bern", 4))
+    server.script("Write", stale(9))
+    clock = [1000.0]
+    for module in (_async_writing, _sync_writing):
+        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+
+    def change(_):
+        clock[0] += 4.0
+        return "x"
+
+    async def body(client):
+        with pytest.raises(VersionMismatch) as caught:
+            await client.update_fact(MIRA, "city", change, source=SAID, deadline_seconds=10.0)
+        assert caught.value.attempts == 3
+
+    run(body)
+
+
+def test_a_lost_answer_of_an_update_is_settled_by_the_same_request(server, run, pauses):
+    server.script("Get", row("Bern", 4))
+    gone = failure("UNAVAILABLE", StatusCode.UNAVAILABLE)
+    server.script("Write", gone, pb.WriteResponse(replayed=True))
+
+    async def body(client):
+        return await client.update_fact(MIRA, "city", lambda _: "x", source=SAID)
+
+    assert run(body).replayed
+    assert len({call.request.request_id for call in server.calls("Write")}) == 1
+    assert len(server.calls("Get")) == 1
 
 
 def test_an_update_may_wait_for_its_value(server):

@@ -66,6 +66,7 @@ from pillion_client.errors import (
 )
 from pillion_client.limits import MESSAGE_BYTES_MAX
 from pillion_client.models import (
+    UNCHANGED,
     Episode,
     FactKey,
     HistoryEntry,
@@ -76,6 +77,7 @@ from pillion_client.models import (
     Source,
     Subject,
     SubjectLike,
+    Unchanged,
     Value,
 )
 from pillion_client.mutations import (
@@ -127,10 +129,12 @@ from pillion_client.schemas import (
 )
 from pillion_client.searching import SearchHit, SearchResult
 from pillion_client.selection import Filter, GraphExpansion, Ranking, TimeWindow, Topic
+from pillion_client.traces import Trace, TraceLink
 
 __all__ = [
     "MESSAGE_BYTES_MAX",
     "TARGET_VARIABLE",
+    "UNCHANGED",
     "Aborted",
     "AddMemory",
     "AlreadyExists",
@@ -224,8 +228,11 @@ __all__ = [
     "TimeWindow",
     "Tls",
     "Topic",
+    "Trace",
+    "TraceLink",
     "Unauthenticated",
     "Unavailable",
+    "Unchanged",
     "ValidityFilter",
     "Value",
     "VersionMismatch",

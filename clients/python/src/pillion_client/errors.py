@@ -60,6 +60,7 @@ class PillionError(Exception):
         metadata: Small facts for programs.
         field_violations: The fields at fault, if any.
         retry_after_seconds: When to try again; None: the error says nothing of it.
+        attempts: How often ``update_fact`` began before it gave up with this error; else 1.
     """
 
     default_code: ClassVar[StatusCode] = StatusCode.UNKNOWN
@@ -81,6 +82,7 @@ class PillionError(Exception):
         self.metadata = dict(metadata or {})
         self.field_violations = field_violations
         self.retry_after_seconds = retry_after_seconds
+        self.attempts = 1
 
 
 class InvalidArgument(PillionError):

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, TypeAlias
+from enum import Enum
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -57,6 +58,16 @@ SubjectLike: TypeAlias = Subject | str
 JsonValue: TypeAlias = dict[str, object] | list[object] | None
 Value: TypeAlias = str | int | float | bool | datetime | Subject | JsonValue
 """A fact's value. A ``Subject`` makes the fact an edge of the graph; None is JSON's null."""
+
+
+class Unchanged(Enum):
+    """What a function given to ``update_fact`` returns to leave the fact as it is."""
+
+    UNCHANGED = "unchanged"
+
+
+UNCHANGED: Final = Unchanged.UNCHANGED
+"""The only member of ``Unchanged``."""
 
 
 @dataclass(frozen=True, slots=True)

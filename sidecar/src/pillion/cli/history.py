@@ -53,8 +53,16 @@ def _row(entry: HistoryEntry, change: str) -> tuple[str, ...]:
         memory.id,
         f"valid {interval(memory.valid_from, memory.valid_to)}",
         f"known {interval(entry.recorded_from, entry.recorded_to, 'still held')}",
-        memory.source.episode_id or str(memory.source.kind),
+        _source(memory),
     )
+
+
+def _source(memory: Memory) -> str:
+    """Return who stated a row, and in which episodes."""
+    source = memory.source
+    said = str(source.kind) + (f" by {source.author}" if source.author else "")
+    episodes = ([source.episode_id] if source.episode_id else []) + [*memory.recurrence.episode_ids]
+    return said + (f" in {', '.join(episodes)}" if episodes else "")
 
 
 def _changes(entries: Sequence[HistoryEntry]) -> Iterator[tuple[HistoryEntry, str]]:
@@ -73,16 +81,17 @@ def _changes(entries: Sequence[HistoryEntry]) -> Iterator[tuple[HistoryEntry, st
 def _change(old: Memory | None, entry: HistoryEntry) -> str:
     new = entry.memory
     if new.retracted_at is not None and (old is None or old.retracted_at is None):
-        return "retracted"
+        return f"corrected by {new.superseded_by}" if new.superseded_by else "retracted"
     expires = expiry(new)
     if old is None:
         return f"stated, expires {expires}" if expires else "stated"
-    if new.recurrence.count > old.recurrence.count:
-        return "stated again"
+    if new.status != old.status or new.recurrence.count > old.recurrence.count:
+        # A candidate, or what was stated, may be confirmed now.
+        return "stated again" if new.status == old.status else new.status.value
     if new.expires_at != old.expires_at:
         known = entry.recorded_from
         gone = new.expires_at is not None and (known is None or new.expires_at <= known)
         return f"forgotten {moment(new.expires_at)}" if gone else f"expires {expires or 'never'}"
     if new.superseded_by != old.superseded_by or new.valid_to != old.valid_to:
-        return "superseded" if new.superseded_by else "valid time changed"
+        return f"superseded by {new.superseded_by}" if new.superseded_by else "valid time changed"
     return "changed"

@@ -34,6 +34,7 @@ COMMANDS: Final = {
     "search": ("search", "search", "Find the best memories for a text."),
     "serve": ("serve", "serve", "Run a server."),
     "stats": ("stats", "stats", "Show how much is stored and what lags."),
+    "trace": ("trace", "trace", "Show what a record came from, and what came from it."),
     "verify": ("verify", "verify", "Check every record of a stopped server's directory."),
     "write": ("write", "write", "State a fact, add a memory or capture an episode."),
 }

@@ -96,6 +96,10 @@ class AsyncCaller:
     ) -> ResponseT:
         return await self._transport.call(method, request, options.get("deadline_seconds"))
 
+    def _seconds(self, options: Mapping[str, Any]) -> float:
+        """Return how long a call with these options may take."""
+        return self._transport.seconds(options.get("deadline_seconds"))
+
     def _where(self, options: Mapping[str, Any]) -> Partition | None:
         chosen: Partition | None = options.get("partition", self._partition)
         return chosen

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 import uuid
 from typing import TYPE_CHECKING, Unpack
 
@@ -13,7 +14,15 @@ from pillion_client._runtime import asynchronous as runtime
 from pillion_client.enums import EmbeddingMode, MemoryKind, SourceKind
 from pillion_client.errors import AlreadyExists, FactConflict, VersionMismatch
 from pillion_client.limits import UPDATE_ATTEMPTS_MAX
-from pillion_client.models import FactKey, Memory, Source, Subject, SubjectLike, Value
+from pillion_client.models import (
+    FactKey,
+    Memory,
+    Source,
+    Subject,
+    SubjectLike,
+    Unchanged,
+    Value,
+)
 from pillion_client.mutations import (
     AddMemory,
     CaptureEpisode,
@@ -168,52 +177,84 @@ class AsyncWriting(AsyncReading, AsyncCaller):
         self,
         subject: SubjectLike,
         attribute: str,
-        function: Callable[[Memory | None], Awaitable[Value] | Value],
+        function: Callable[[Memory | None], Awaitable[Value | Unchanged] | Value | Unchanged],
         *,
         source: Source,
         attempts_max: int = UPDATE_ATTEMPTS_MAX,
         **given: Unpack[FactOptions],
-    ) -> WriteResult:
+    ) -> WriteResult | None:
         """Read a fact, make a new value of it, and write that, unless somebody wrote between.
 
         Args:
             subject: Whom or what the fact is about.
             attribute: What about the subject.
-            function: From the row that holds now (None: none does) to the new value. It is
-                called anew whenever somebody else wrote first; an error of it ends the update.
+            function: From the row that holds now (None: none does) to the new value, or to
+                ``UNCHANGED`` to end without a write. It is called anew whenever somebody else
+                wrote first, so it must do nothing but compute; an error of it ends the update.
             source: Who states the new value.
-            attempts_max: How often to begin, before the last VersionMismatch is raised.
-            **given: Everything else about the fact, and about the call.
+            attempts_max: How often to begin. Each attempt is a request of its own; one whose
+                answer was lost is settled by sending that very request again.
+            **given: Everything else about the fact, and about the call. ``deadline_seconds``
+                spans all attempts.
+
+        Returns:
+            What the write did; None: ``function`` left the fact as it was.
 
         Raises:
-            VersionMismatch: Others kept writing first.
-            ValueError: A request_id was given: each attempt is a request of its own.
+            VersionMismatch: Others kept writing first; ``attempts`` says how often it began.
+            AlreadyExists: The same, where the key had no row each time it was read.
+            ValueError: A request_id was given, or less than one attempt.
         """
         if "request_id" in given:
             message = "each attempt of update_fact is a request of its own: give no request_id"
             raise ValueError(message)
+        if attempts_max < 1:
+            message = f"update_fact needs at least one attempt, not {attempts_max}"
+            raise ValueError(message)
         about = Subject.parse(subject) if isinstance(subject, str) else subject
         key = FactKey(about, attribute, given.get("context", ""))
         fields, options = _requests.without_write_options(given)
+        ends_at = time.monotonic() + self._seconds(options)
         # The version of a key whose rows are all ended: no row shows it, only a refusal does.
         learned: int | None = None
-        for attempt in range(1, attempts_max + 1):
+        attempt = 1
+        while True:
+            options["deadline_seconds"] = max(0.0, ends_at - time.monotonic())
             current = await self._find_fact(key, options)
             if current is not None:
                 condition = version_equals(current.fact_version)
             else:
                 condition = version_equals(learned) if learned else must_not_exist
             value = await runtime.resolve(function(current))
+            if isinstance(value, Unchanged):
+                return None
             change = PutFact(
                 about, attribute, value, source=source, precondition=condition, **fields
             )
+            options["deadline_seconds"] = max(0.0, ends_at - time.monotonic())
             try:
                 return await self.write(change, **options)
             except (VersionMismatch, AlreadyExists) as refusal:
-                if isinstance(refusal, FactConflict) or attempt == attempts_max:
+                pause = min(0.5, 0.01 * 2.0**attempt) * random.random()  # noqa: S311  (spreads writers out)
+                refusal.attempts = attempt
+                if (
+                    attempt == attempts_max
+                    or not _lost_the_race(refusal)
+                    or time.monotonic() + pause >= ends_at
+                ):
                     raise
                 learned = refusal.current
-            ceiling = min(0.5, 0.01 * 2.0**attempt)
-            await runtime.sleep(ceiling * random.random())  # noqa: S311  (spreads writers out)
-        message = f"update_fact needs at least one attempt, not {attempts_max}"
-        raise ValueError(message)
+            await runtime.sleep(pause)
+            attempt += 1
+
+
+def _lost_the_race(refusal: VersionMismatch | AlreadyExists) -> bool:
+    """Return whether a fact was refused for its key's version, so that reading again helps.
+
+    A conflict of two values, an id that is taken and a guard of the caller's stay as they are.
+    """
+    return (
+        not isinstance(refusal, FactConflict)
+        and refusal.current is not None
+        and "guard_index" not in refusal.metadata
+    )

@@ -53,6 +53,10 @@ class Transport:
         """Close the channel. Calls that are under way end as cancelled."""
         self._channel.close()
 
+    def seconds(self, deadline_seconds: float | None) -> float:
+        """Return a deadline, or that of calls that name none."""
+        return self._default_deadline_seconds if deadline_seconds is None else deadline_seconds
+
     def wait_until_ready(self, seconds: float) -> None:
         """Wait until a server answers.
 
@@ -74,8 +78,7 @@ class Transport:
         if len(data) > MESSAGE_BYTES_MAX:
             raise _failures.message_too_large("request")
         send = self._callable(method)
-        seconds = self._default_deadline_seconds if deadline_seconds is None else deadline_seconds
-        ends_at = time.monotonic() + seconds
+        ends_at = time.monotonic() + self.seconds(deadline_seconds)
         attempt = 1
         while True:
             left = max(0.0, ends_at - time.monotonic())
