@@ -18,7 +18,9 @@ from pillion_proto.memory.v1 import errors_pb2
 from pillion_proto.memory.v1 import memory_service_pb2 as pb
 
 CONTRACT = Path(__file__).parents[3] / "proto/pillion/memory/v1/errors.proto"
-DOCUMENTED = re.findall(r"// ([A-Z_]+)\. .*\n  ERROR_REASON_(\w+) = \d+;", CONTRACT.read_text())
+DOCUMENTED = re.findall(
+    r"// ([A-Z_]+)\. .*\n(?:  // .*\n)*  ERROR_REASON_(\w+) = \d+;", CONTRACT.read_text()
+)
 
 
 def raised(run, **options):
