@@ -296,8 +296,7 @@ def test_an_update_is_not_begun_anew_where_that_cannot_help(server, run, refusal
     assert len(server.calls("Write")) == 1
 
 
-def test_the_deadline_of_an_update_spans_its_attempts(server, run, monkeypatch):
-    """Time is made to pass in the pauses: the attempt that would begin too late does not."""
+def test_the_deadline_of_an_update_spans_its_attempts(server, run, pauses, monkeypatch):
     server.script("Get", row("Bern", 4))
     server.script("Write", stale(9))
     clock = [1000.0]
@@ -305,15 +304,19 @@ def test_the_deadline_of_an_update_spans_its_attempts(server, run, monkeypatch):
         monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: clock[0]))
 
     def change(_):
-        clock[0] += 400.0
+        clock[0] += 300.0
         return "x"
 
     async def body(client):
-        with pytest.raises(VersionMismatch) as caught:
-            await client.update_fact(MIRA, "city", change, source=SAID, deadline_seconds=1000.0)
-        assert caught.value.attempts == 3
+        with pytest.raises(VersionMismatch):
+            await client.update_fact(
+                MIRA, "city", change, source=SAID, deadline_seconds=1000.0, attempts_max=3
+            )
 
     run(body)
+    left = [round(call.seconds_left, -2) for call in server.calls("Get")]
+    assert left == [1000, 700, 400]
+    assert [round(call.seconds_left, -2) for call in server.calls("Write")] == [700, 400, 100]
 
 
 def test_a_lost_answer_of_an_update_is_settled_by_the_same_request(server, run, pauses):
