@@ -49,6 +49,7 @@ REGISTERS = ("register0", "register1", "register2", "register3")
 KEYS = COUNTERS + REGISTERS
 DEADLINE_SECONDS = 5.0
 INCREMENT_TRIES_MAX = 4
+PATIENCE_SECONDS = 120.0
 # Now and then a caller is in a hurry, and does not learn what became of its write.
 SHORT_DEADLINE_SECONDS = 0.004
 # How far ahead of what it has seen a read waits for others' writes, and for how long.
@@ -375,12 +376,14 @@ class Worker:
 
     def _connected(self):
         policy = RetryPolicy() if self._retries else RetryPolicy(attempts_max=1)
-        while True:
+        give_up_at = time.monotonic() + PATIENCE_SECONDS
+        while time.monotonic() < give_up_at:  # else it would outlive a campaign that broke off
             client = NotingClient(self._orders.target, retry=policy)
             with suppress(NoServer):
                 client.wait_until_ready(1.0)
                 return client
             client.close()
+        raise SystemExit(f"no server for {PATIENCE_SECONDS:g} s")
 
     def _note(self, line):
         line["process"] = self._orders.process
