@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from pillion.cli.documents import document
-from pillion.cli.selecting import fact_or_id
+from pillion.cli.selecting import fact_or_id, recorded_options, taken_read
 from pillion.cli.session import Session, pass_session, shared_options
 from pillion.cli.show import expiry, interval, moment, what
 
@@ -21,18 +21,27 @@ if TYPE_CHECKING:
 @click.argument("record", metavar="ID|SUBJECT")
 @click.argument("attribute", required=False)
 @click.option("--context", default="", help="The context of the fact.")
+@recorded_options
 @shared_options()
 @pass_session
-def history(session: Session, record: str, attribute: str | None, *, context: str) -> None:
+def history(
+    session: Session,
+    /,
+    record: str,
+    attribute: str | None,
+    *,
+    context: str,
+    **given: Any,  # noqa: ANN401  (see `selecting`)
+) -> None:
     """Show a fact's whole timeline, or a memory's versions.
 
     An id is that of a memory. A SUBJECT (type:id) comes with an ATTRIBUTE. With --json: one
-    entry per line.
+    entry per line. With --known-at or --at-revision: as it was known then.
     """
-    chosen = fact_or_id(record, attribute, context)
+    chosen, read = fact_or_id(record, attribute, context), taken_read(given)
     output = session.output
     with session.client() as client:
-        entries = client.history(chosen)
+        entries = client.history(chosen, **read)
         if session.json:
             for entry in entries:
                 output.document(document(entry))

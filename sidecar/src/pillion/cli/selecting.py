@@ -20,9 +20,21 @@ _KINDS = [kind.value for kind in MemoryKind if kind is not MemoryKind.UNSPECIFIE
 
 def read_options(command: CommandT) -> CommandT:
     """Add the options that say which instants of the two clocks a read asks about."""
+    command = recorded_options(command)
+    as_of = "What was so then. Default: --known-at, or when --at-revision was recorded, or now."
+    return click.option("--as-of", type=INSTANT, help=as_of)(command)
+
+
+def recorded_options(command: CommandT) -> CommandT:
+    """Add the options that say which recorded state is read."""
     options = (
-        click.option("--as-of", type=INSTANT, help="What was so then. Default: now."),
-        click.option("--known-at", type=INSTANT, help="What was known then (not served yet)."),
+        click.option("--known-at", type=INSTANT, help="What was known then. Default: now."),
+        click.option(
+            "--at-revision",
+            "exact_revision",
+            type=click.IntRange(min=0),
+            help="What was known at this revision.",
+        ),
         click.option("--at-least-revision", type=int, help="Wait until this revision can be read."),
     )
     for option in reversed(options):
@@ -84,9 +96,17 @@ def taken_filter(given: dict[str, Any]) -> Filter:
 
 
 def taken_read(given: dict[str, Any]) -> ReadOptions:
-    """Take the instants out of a command's options."""
+    """Take the instants out of a command's options.
+
+    Raises:
+        UsageError: Two options name a recorded state.
+    """
+    if given["known_at"] is not None and given["exact_revision"] is not None:
+        message = "--known-at and --at-revision both name a recorded state: give one of them"
+        raise click.UsageError(message)
     return {
-        "as_of": given.pop("as_of"),
+        "as_of": given.pop("as_of", None),
         "known_at": given.pop("known_at"),
+        "exact_revision": given.pop("exact_revision"),
         "at_least_revision": given.pop("at_least_revision"),
     }

@@ -77,6 +77,7 @@ class History:
                 page_token, digest, revision, prefix=b"", place_bytes=SKIP_BYTES
             )
             revision, skip = token.revision, int.from_bytes(token.after, "big")
+            check_kept(self._store, partition, revision)
         if fact is not None:
             check_fact_key("fact", fact)
             ids = self._rows_ever(partition, keys, fact, revision)
