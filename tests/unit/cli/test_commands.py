@@ -133,6 +133,40 @@ def test_get_shows_a_fact_or_a_record_by_id(at, server):
     assert (first, second) == ("fact", "memory_id")
 
 
+@pytest.mark.parametrize(
+    ("command", "verb"),
+    [
+        (["get", "user:mira", "city"], "Get"),
+        (["list"], "List"),
+        (["search", "x"], "Search"),
+        (["history", "user:mira", "city"], "History"),
+    ],
+)
+def test_every_reading_command_asks_for_a_recorded_state(at, server, command, verb):
+    answer = {
+        "Get": pb.GetResponse(record=pb.Record(memory=FACT)),
+        "List": pb.ListResponse(),
+        "Search": pb.SearchResponse(),
+        "History": pb.HistoryResponse(),
+    }[verb]
+    server.script(verb, answer, answer)
+    assert at(*command, "--known-at", "2026-06-01T11:00+02:00").code == 0
+    assert at(*command, "--at-revision", "0", "--at-least-revision", "7").code == 0
+    first, second = (call.request.read for call in server.calls(verb))
+    assert (first.WhichOneof("recorded"), first.known_at.seconds) == (
+        "known_at",
+        INSTANT["seconds"],
+    )
+    assert (second.WhichOneof("recorded"), second.exact_revision) == ("exact_revision", 0)
+    assert second.at_least_revision == 7
+    both = at(*command, "--at-revision", "1", "--known-at", "2026-06-01T11:00Z")
+    assert both.code == 2
+    assert "give one of them" in both.err
+    assert at(*command, "--known-at", "2026-06-01T11:00").code == 2
+    assert at(*command, "--at-revision", "-1").code == 2
+    assert len(server.calls(verb)) == 2
+
+
 def test_get_looks_for_an_episode_when_there_is_no_memory(at, server):
     server.script(
         "Get",
