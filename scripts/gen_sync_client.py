@@ -28,6 +28,7 @@ NAMES = {
     "AsyncRegistry": "Registry",
     "AsyncTracing": "Tracing",
     "AsyncTransport": "Transport",
+    "AsyncWatching": "Watching",
     "AsyncWriting": "Writing",
     "AsyncGenerator": "Generator",
     "AsyncIterable": "Iterable",

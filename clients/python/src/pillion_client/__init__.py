@@ -19,6 +19,7 @@ from pillion_client._sync.client import Client
 from pillion_client._target import TARGET_VARIABLE, Tls
 from pillion_client.enums import (
     Cardinality,
+    ChangeKind,
     ClusterSkipReason,
     ConflictPolicy,
     EmbeddingMode,
@@ -113,11 +114,13 @@ from pillion_client.results import (
     MutationResult,
     Operation,
     PartitionStats,
+    RecordChange,
     ScoreParts,
     ServerInfo,
     ServerLimits,
     ServerStats,
     StoreStats,
+    WatchEvent,
     WriteResult,
 )
 from pillion_client.schemas import (
@@ -144,6 +147,7 @@ __all__ = [
     "Cancelled",
     "CaptureEpisode",
     "Cardinality",
+    "ChangeKind",
     "Client",
     "CloseOpenItem",
     "ClusterSkipReason",
@@ -205,6 +209,7 @@ __all__ = [
     "Ranking",
     "RecencyAnchor",
     "Record",
+    "RecordChange",
     "Recurrence",
     "RegisterResult",
     "ResourceExhausted",
@@ -236,6 +241,7 @@ __all__ = [
     "ValidityFilter",
     "Value",
     "VersionMismatch",
+    "WatchEvent",
     "WriteResult",
     "must_exist",
     "must_not_exist",

@@ -28,6 +28,7 @@ _MEMORY_STATUSES: Final = enum_members(enums.MemoryStatus)
 _SOURCE_KINDS: Final = enum_members(enums.SourceKind)
 _OUTCOMES: Final = enum_members(enums.MutationOutcome)
 _OPERATION_STATES: Final = enum_members(enums.OperationState)
+_CHANGE_KINDS: Final = enum_members(enums.ChangeKind)
 _SKIP_REASONS: Final = enum_members(enums.ClusterSkipReason)
 _CARDINALITIES: Final = enum_members(enums.Cardinality)
 _CONFLICT_POLICIES: Final = enum_members(enums.ConflictPolicy)
@@ -187,6 +188,22 @@ def history_entry(message: service.HistoryEntry) -> models.HistoryEntry:
     )
 
 
+def watch_event(message: service.WatchResponse) -> results.WatchEvent:
+    """Return one message of a watch."""
+    return results.WatchEvent(
+        revision=message.revision,
+        recorded_at=_optional_instant(message, "recorded_at"),
+        changes=tuple(
+            results.RecordChange(
+                kind=_CHANGE_KINDS.get(change.kind, enums.ChangeKind.UNSPECIFIED),
+                id=change.id,
+                record=record(change.record) if change.HasField("record") else None,
+            )
+            for change in message.changes
+        ),
+    )
+
+
 def write_result(message: service.WriteResponse, request_id: str) -> results.WriteResult:
     """Return what a write did."""
     return results.WriteResult(
@@ -337,6 +354,7 @@ def server_info(message: service.GetServerInfoResponse) -> results.ServerInfo:
             request_id_window=_optional_span(limits, "request_id_window"),
             request_id_count=limits.request_id_count,
             write_bytes_max=limits.write_bytes_max,
+            history_window=_optional_span(limits, "history_window"),
         ),
         embedder=_embedder(message.embedder) if message.HasField("embedder") else None,
         server_time=_optional_instant(message, "server_time"),

@@ -23,7 +23,7 @@ class Method(Generic[ResponseT]):
     """One remote call with one request and one answer.
 
     Every one of these is safe to send again: reads by nature, and the mutations among them
-    because each request carries a request_id. Import is a stream and is not in this table.
+    because each request carries a request_id. Import and Watch are streams and not in this table.
     """
 
     path: str
@@ -46,3 +46,4 @@ GET_STATS: Final = Method(_ADMIN + "GetStats", admin.GetStatsResponse)
 CHECK_HEALTH: Final = Method("/grpc.health.v1.Health/Check", health_pb2.HealthCheckResponse)
 
 IMPORT_PATH: Final = _MEMORY + "Import"
+WATCH_PATH: Final = _MEMORY + "Watch"

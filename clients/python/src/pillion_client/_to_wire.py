@@ -42,6 +42,7 @@ _PREFIXES: Final[dict[type[StrEnum], tuple[Any, str]]] = {
     enums.MemoryStatus: (types_pb2.MemoryStatus, "MEMORY_STATUS_"),
     enums.SourceKind: (types_pb2.SourceKind, "SOURCE_KIND_"),
     enums.OperationState: (types_pb2.OperationState, "OPERATION_STATE_"),
+    enums.ChangeKind: (service.ChangeKind, "CHANGE_KIND_"),
     enums.ClusterSkipReason: (types_pb2.ClusterSkipReason, "CLUSTER_SKIP_REASON_"),
     enums.ConflictPolicy: (service.ConflictPolicy, "CONFLICT_POLICY_"),
     enums.EmbeddingMode: (service.EmbeddingMode, "EMBEDDING_MODE_"),

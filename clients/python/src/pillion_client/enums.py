@@ -50,6 +50,15 @@ class ConflictPolicy(StrEnum):
     CORRECT = "correct"
 
 
+class ChangeKind(StrEnum):
+    """What a commit did to a record."""
+
+    UNSPECIFIED = "unspecified"
+    CREATED = "created"
+    UPDATED = "updated"
+    REMOVED = "removed"
+
+
 class EmbeddingMode(StrEnum):
     """When the vectors that the server makes must be there."""
 

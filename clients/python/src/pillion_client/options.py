@@ -80,6 +80,12 @@ class ConditionOptions(TypedDict, total=False):
     validity: ValidityFilter | str
 
 
+class WatchOptions(ConditionOptions, total=False):
+    """Where to watch, and which records take part."""
+
+    partition: Partition
+
+
 class SelectOptions(ReadOptions, ConditionOptions, total=False):
     """How to read, and which memories take part."""
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from datetime import datetime, timedelta
 
-    from pillion_client.enums import ClusterSkipReason, MutationOutcome, OperationState
-    from pillion_client.models import Memory, Partition, Subject
+    from pillion_client.enums import ChangeKind, ClusterSkipReason, MutationOutcome, OperationState
+    from pillion_client.models import Memory, Partition, Record, Subject
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +204,36 @@ class ImportAck:
 
 
 @dataclass(frozen=True, slots=True)
+class RecordChange:
+    """One change of one record.
+
+    Attributes:
+        kind: What the commit did to it. One that is UPDATED may be new to a filtered watch.
+        id: Which memory or episode.
+        record: The record as the commit left it, without its vector; None: it was removed.
+    """
+
+    kind: ChangeKind
+    id: str
+    record: Record | None
+
+
+@dataclass(frozen=True, slots=True)
+class WatchEvent:
+    """One commit, or a heartbeat, which has no changes.
+
+    Attributes:
+        revision: Everything up to it was told: where to go on after a break.
+        recorded_at: When the commit was recorded; None: a heartbeat.
+        changes: What changed: episodes, then memories.
+    """
+
+    revision: int
+    recorded_at: datetime | None
+    changes: tuple[RecordChange, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class EmbedderInfo:
     """An embedder, as stored with the vectors it made."""
 
@@ -227,6 +257,7 @@ class ServerLimits:
     request_id_window: timedelta | None
     request_id_count: int
     write_bytes_max: int
+    history_window: timedelta | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,7 @@ COMMANDS: Final = {
     "stats": ("stats", "stats", "Show how much is stored and what lags."),
     "trace": ("trace", "trace", "Show what a record came from, and what came from it."),
     "verify": ("verify", "verify", "Check every record of a stopped server's directory."),
+    "watch": ("watch", "watch", "Show changes as they are committed, until interrupted."),
     "write": ("write", "write", "State a fact, add a memory or capture an episode."),
 }
 

@@ -14,6 +14,7 @@ from pillion_client import _failures, _from_wire, _methods, _requests, limits
 from pillion_client import _to_wire as wire
 from pillion_client._async.registry import AsyncRegistry
 from pillion_client._async.tracing import AsyncTracing
+from pillion_client._async.watching import AsyncWatching
 from pillion_client._async.writing import AsyncWriting
 from pillion_client._importing import ImportWindow
 from pillion_client._runtime import asynchronous as runtime
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from pillion_client.selection import Filter, TimeWindow, Topic
 
 
-class AsyncClient(AsyncRegistry, AsyncTracing, AsyncWriting):
+class AsyncClient(AsyncRegistry, AsyncTracing, AsyncWatching, AsyncWriting):
     """A client for asyncio. One per event loop, shared by all its tasks."""
 
     @classmethod

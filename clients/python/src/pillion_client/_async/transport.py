@@ -109,6 +109,17 @@ class AsyncTransport:
             metadata=self._metadata,
         )
 
+    def open_watch(self, request: Message, deadline_seconds: float | None) -> runtime.Incoming:
+        """Open the stream of a watch; None: without a deadline."""
+        return runtime.Incoming(
+            self._channel,
+            _methods.WATCH_PATH,
+            service.WatchResponse.FromString,
+            request.SerializeToString(),
+            timeout=deadline_seconds,
+            metadata=self._metadata,
+        )
+
     def _callable(self, method: Method[ResponseT]) -> Any:  # noqa: ANN401  (gRPC has no types)
         made = self._callables.get(method.path)
         if made is None:

@@ -95,3 +95,34 @@ class Duplex:
     async def cancel(self) -> None:
         """End the stream at once, and with it a read that waits. After its end, do nothing."""
         self._blocking.cancel()
+
+
+class Incoming:
+    """A stream of answers to one request: read, and at the end cancel."""
+
+    def __init__(
+        self,
+        channel: grpc.aio.Channel,
+        path: str,
+        response: Callable[[bytes], Message],
+        request: bytes,
+        *,
+        timeout: float | None,
+        metadata: tuple[tuple[str, str], ...],
+    ) -> None:
+        self._call = channel.unary_stream(path, response_deserializer=response)(
+            request, timeout=timeout, metadata=metadata
+        )
+
+    async def read(self, kind: type[MessageT]) -> MessageT | None:
+        """Return the next message, or None after the last.
+
+        Raises:
+            grpc.RpcError: The stream failed.
+        """
+        message = await self._call.read()
+        return message if isinstance(message, kind) else None
+
+    async def cancel(self) -> None:
+        """End the stream at once. After its end, do nothing."""
+        self._call.cancel()

@@ -96,3 +96,34 @@ class Duplex:
         self._call.cancel()
         self._requests.put(None)  # so that gRPC's thread stops waiting for a request
         self._channel.close()
+
+
+class Incoming:
+    """A stream of answers to one request: read, and at the end cancel."""
+
+    def __init__(
+        self,
+        channel: grpc.Channel,
+        path: str,
+        response: Callable[[bytes], Message],
+        request: bytes,
+        *,
+        timeout: float | None,
+        metadata: tuple[tuple[str, str], ...],
+    ) -> None:
+        self._call: Any = channel.unary_stream(path, response_deserializer=response)(
+            request, timeout=timeout, metadata=metadata
+        )
+
+    def read(self, kind: type[MessageT]) -> MessageT | None:
+        """Return the next message, or None after the last.
+
+        Raises:
+            grpc.RpcError: The stream failed.
+        """
+        message = next(self._call, None)
+        return message if isinstance(message, kind) else None
+
+    def cancel(self) -> None:
+        """End the stream at once. After its end, do nothing."""
+        self._call.cancel()

@@ -15,6 +15,7 @@ from pillion_client import _failures, _from_wire, _methods, _requests, limits
 from pillion_client import _to_wire as wire
 from pillion_client._sync.registry import Registry
 from pillion_client._sync.tracing import Tracing
+from pillion_client._sync.watching import Watching
 from pillion_client._sync.writing import Writing
 from pillion_client._importing import ImportWindow
 from pillion_client._runtime import synchronous as runtime
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from pillion_client.selection import Filter, TimeWindow, Topic
 
 
-class Client(Registry, Tracing, Writing):
+class Client(Registry, Tracing, Watching, Writing):
     """A client that blocks. One per process, shared by all its threads."""
 
     @classmethod
