@@ -120,7 +120,7 @@ def test_history_says_what_each_version_changed(at, server):
     assert changes == [
         "stated",
         "stated again",
-        "superseded",
+        "superseded by x",
         "stated, expires 3000-01-01T00:00:00Z",
         "forgotten 1970-01-01T00:16:40Z",
         "stated",
