@@ -6,8 +6,11 @@ and none can name a partition that was not authorised: `partition` is what `ente
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import TYPE_CHECKING, Any, Final
+
+from google.protobuf.message import Message
 
 from pillion.domain.errors import PillionError, Reason
 from pillion.domain.limits import NAME_BYTES_MAX
@@ -64,9 +67,7 @@ class Call:
             if not self.identity.reaches(partition):
                 raise PillionError.of_field("partition", "the credential reaches several; name one")
         else:
-            partition = Partition(wire.namespace or DEFAULT_NAME, wire.tenant or DEFAULT_NAME)
-            _check_name(partition.namespace, "partition.namespace")
-            _check_name(partition.tenant, "partition.tenant")
+            partition = _named(wire.namespace or DEFAULT_NAME, wire.tenant or DEFAULT_NAME)
         if not self.identity.reaches(partition):
             raise PillionError(
                 Reason.PERMISSION_DENIED, "the credential does not reach this partition"
@@ -102,7 +103,10 @@ def enter_of_request(call: Call, method: Method, request: Any) -> None:  # noqa:
     """Let a unary call into the partition that its request names, if requests of it name one."""
     if not hasattr(request, "partition"):
         return
-    named: types_pb2.Partition | None = request.partition if request.HasField("partition") else None
+    # Of a message that was taken apart already, an absent partition is None.
+    named: types_pb2.Partition | None = request.partition
+    if isinstance(request, Message) and not request.HasField("partition"):
+        named = None
     if named is None and method.whole_server:
         if not call.identity.reaches_everything:
             raise PillionError(
@@ -110,6 +114,18 @@ def enter_of_request(call: Call, method: Method, request: Any) -> None:  # noqa:
             )
         return
     call.enter(named)
+
+
+@functools.lru_cache(maxsize=4096)
+def _named(namespace: str, tenant: str) -> Partition:
+    """Return the partition of these names: always the same object, which is quick to look up by.
+
+    Raises:
+        PillionError: INVALID_FIELD for a name that cannot be one.
+    """
+    _check_name(namespace, "partition.namespace")
+    _check_name(tenant, "partition.tenant")
+    return Partition(namespace, tenant)
 
 
 def _check_name(name: str, field: str) -> None:

@@ -17,6 +17,7 @@ from pillion.transport.identity import Role
 
 PACKAGE: Final = "pillion.memory.v1"
 _MEMORY: Final = f"/{PACKAGE}.MemoryService/"
+GET: Final = _MEMORY + "Get"
 _ADMIN: Final = f"/{PACKAGE}.AdminService/"
 _SCHEMA: Final = f"/{PACKAGE}.SchemaService/"
 
@@ -56,7 +57,7 @@ METHODS: Final[dict[str, Method]] = {
     _MEMORY + "GetServerInfo": Method(None, CONTROL, _YES, None),
     _MEMORY + "Write": Method(WRITER, WRITE, _YES, wire.CAPABILITY_WRITE),
     _MEMORY + "Search": Method(READER, READ, _YES, wire.CAPABILITY_SEARCH),
-    _MEMORY + "Get": Method(READER, READ, _YES, wire.CAPABILITY_GET),
+    GET: Method(READER, READ, _YES, wire.CAPABILITY_GET),
     _MEMORY + "BatchGet": Method(READER, READ, _YES, wire.CAPABILITY_BATCH_GET),
     _MEMORY + "List": Method(READER, READ, _YES, wire.CAPABILITY_LIST),
     _MEMORY + "History": Method(READER, READ, _YES, wire.CAPABILITY_HISTORY),

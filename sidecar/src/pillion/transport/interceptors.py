@@ -23,14 +23,15 @@ from pillion.domain.errors import PillionError, Reason
 from pillion.domain.limits import MESSAGE_BYTES_MAX
 from pillion.transport.call import Call, authorise, enter_of_request
 from pillion.transport.call_log import log_call
-from pillion.transport.capabilities import METHODS, Method, Work, not_served
+from pillion.transport.capabilities import GET, METHODS, Method, Work, not_served
+from pillion.transport.convert.asked import AskedGets
 from pillion.transport.idle import within
 from pillion.transport.status import error_of, status_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from pillion.transport.admission import Pools
+    from pillion.transport.admission import BoundedPool, Pools
     from pillion.transport.identity import Authenticator
 
 HEALTH_PREFIX: Final = "/grpc.health.v1.Health/"
@@ -54,7 +55,11 @@ class Edge(grpc.ServerInterceptor):  # type: ignore[misc]
         self._authenticator = authenticator
         self._pools = pools
         self._default_deadline_seconds = default_deadline_seconds
-        self._wrapped: dict[str, tuple[Method, grpc.RpcMethodHandler, grpc.RpcMethodHandler]] = {}
+        self._wrapped: dict[
+            str, tuple[BoundedPool, grpc.RpcMethodHandler, grpc.RpcMethodHandler]
+        ] = {}
+        # Where it is worth it, requests are parsed by something better than the generated code.
+        self._parsers: dict[str, Callable[[bytes], object]] = {GET: AskedGets().parse}
 
     def intercept_service(
         self,
@@ -73,20 +78,21 @@ class Edge(grpc.ServerInterceptor):  # type: ignore[misc]
                 return self._wrap(path, _UNKNOWN, _unknown_handler())
             method = _REFLECTION if path.startswith(_REFLECTION_PREFIX) else METHODS[path]
             known = (
-                method,
+                self._pools[method.work],
                 self._wrap(path, method, handler),
                 self._wrap(path, method, handler, refuse=True),
             )
             self._wrapped[path] = known
-        method, accepting, refusing = known
-        return refusing if self._pools[method.work].is_full else accepting
+        pool, accepting, refusing = known
+        return refusing if pool.is_full else accepting
 
     def _wrap(
         self, path: str, method: Method, handler: grpc.RpcMethodHandler, *, refuse: bool = False
     ) -> grpc.RpcMethodHandler:
         # A method's name is logged; one that a caller made up is not.
         name = path.rpartition("/")[2] if method is not _UNKNOWN else "unknown"
-        steps = _Steps(self, name, method, handler, refuse=refuse)
+        parse = self._parsers.get(path)
+        steps = _Steps(self, name, method, handler, refuse=refuse, parse=parse)
         behaviour: Any
         if handler.response_streaming:
             wrap = (
@@ -124,13 +130,20 @@ class _Steps:
     """The steps around one method's servicer, for answers of one message and of many."""
 
     def __init__(
-        self, edge: Edge, name: str, method: Method, handler: grpc.RpcMethodHandler, *, refuse: bool
+        self,
+        edge: Edge,
+        name: str,
+        method: Method,
+        handler: grpc.RpcMethodHandler,
+        *,
+        refuse: bool,
+        parse: Callable[[bytes], object] | None,
     ) -> None:
         self._edge = edge
         self._name = name
         self._method = method
         self._refuse = refuse
-        self._parse: Any = handler.request_deserializer
+        self._parse: Any = parse or handler.request_deserializer
         self._serialise: Any = handler.response_serializer
         self._request_streaming = handler.request_streaming
         self._servicer: Any = (

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pillion.ports import Clock
     from pillion.service import UseCases
     from pillion.transport.call import Call
+    from pillion.transport.convert.asked import AskedGet
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,18 +91,20 @@ class MemoryServicer:
             return answers.search_to_wire(answer, partition, include_parts=with_parts)
         return encode_search(answer, partition, self._encoded, include_parts=with_parts)
 
-    def Get(self, request: wire.GetRequest, call: Call) -> wire.GetResponse | bytes:  # noqa: N802
+    def Get(self, request: AskedGet, call: Call) -> wire.GetResponse | bytes:  # noqa: N802
         """Return one record."""
+        partition = call.partition
+        target, read = request.converted()
         found, revision = self._use_cases.reader.get(
-            call.partition,
-            queries.target_from_wire(request.target, "target"),
-            queries.read_from_wire(request),
+            partition,
+            target,
+            read,
             include_vector=request.include_vector,
             deadline=call.deadline,
         )
         if found.memory is None or found.vector:
-            return answers.get_to_wire(found, revision, call.partition)
-        return encode_get(found.memory, revision, call.partition, self._encoded)
+            return answers.get_to_wire(found, revision, partition)
+        return encode_get(found.memory, revision, partition, self._encoded)
 
     def BatchGet(self, request: wire.BatchGetRequest, call: Call) -> wire.BatchGetResponse:  # noqa: N802
         """Return several records, read at one revision."""
