@@ -416,3 +416,20 @@ def test_a_search_survives_what_changes_under_it(service, monkeypatch):
     monkeypatch.setattr(searcher, "_ranked", disturbed)
     assert service.found() == [keep]
     assert times == [2, 1]
+
+
+def test_a_fact_that_is_found_again_is_the_same_object_until_its_timeline_changes(service):
+    service.put("Lisbon", attribute="home", valid_from=START - 9)
+    service.put("Porto", attribute="work", valid_from=START - 9)
+
+    def found():
+        return {hit.memory.attribute: hit.memory for hit in service.search("").hits}
+
+    first, again = found(), found()
+    assert again["home"] is first["home"]
+    assert again["work"] is first["work"]
+    newer = service.put("Braga", attribute="home", valid_from=START - 99)  # the past, corrected
+    after = found()
+    assert after["work"] is first["work"]
+    assert after["home"].fact_version == newer.fact_version > first["home"].fact_version
+    assert after["home"] == service.get(after["home"].id)

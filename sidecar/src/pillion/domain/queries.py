@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING, NamedTuple
 
-from pillion.domain.memory import MemoryKind, MemoryStatus
+from pillion.domain.memory import FOREVER, EndReason, MemoryKind, MemoryStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from uuid import UUID
 
     from pillion.domain.memory import Episode, Memory, SourceKind
@@ -83,6 +83,27 @@ class Filter:
             and (not self.derived_from or not self.derived_from.isdisjoint(memory.derived_from))
             and (not self.session_ids or memory.session_id in self.session_ids)
         )
+
+    def admits_all(self, memories: Sequence[Memory], as_of: int, now: int) -> bool:
+        """Return whether every memory takes part."""
+        if self is not PLAIN_FILTER:
+            return all(self.admits(one, as_of, now) for one in memories)
+        # What `admits` comes to for the filter that most searches have, spelled out: ten calls of
+        # it cost as much as all the rest of what is done about ten memories. A test holds it so.
+        for one in memories:
+            if not (
+                one.valid_from <= as_of < one.valid_to
+                and now < one.expires_at
+                and one.expired_at == FOREVER
+                and not one.context
+                and one.status is not MemoryStatus.CANDIDATE
+                and one.end_reason is not EndReason.CORRECTED
+                and one.end_reason is not EndReason.WITHDRAWN
+                and one.importance >= 0.0
+                and one.confidence >= 0.0
+            ):
+                return False
+        return True
 
     def _admits_episodes(self, memory: Memory) -> bool:
         return memory.source.episode_id in self.episode_ids or not self.episode_ids.isdisjoint(

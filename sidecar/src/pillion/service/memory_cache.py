@@ -42,6 +42,17 @@ class MemoryCache:
             for memory_id in list(self._memories)[: max(0, excess)]:
                 del self._memories[memory_id]
 
+    def swap(self, changes: Iterable[tuple[bytes, Memory, Memory]]) -> None:
+        """Put memories in the place of themselves, with what a read has filled in since.
+
+        Args:
+            changes: The id, what is to be replaced if it is still here, and by what.
+        """
+        with self._lock:
+            for memory_id, old, new in changes:
+                if new is not old and self._memories.get(memory_id) is old:
+                    self._memories[memory_id] = new
+
     def drop(self, ids: Iterable[bytes], revision: int) -> None:
         """Drop memories that changed at or before a revision."""
         with self._lock:

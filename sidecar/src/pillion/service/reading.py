@@ -112,8 +112,9 @@ class RecordReader:
         versions = self._store.read(self._partition, set(heads.values()), at=at).entries
         for one, head in heads.items():
             entry = versions.get(head)
-            if entry is not None:
-                memories[one] = replace(memories[one], fact_version=entry.version)
+            version = entry.version if entry is not None else 0
+            if memories[one].fact_version != version:  # a copy costs as much as a decoding
+                memories[one] = replace(memories[one], fact_version=version)
 
     def vectors(self, ids: Sequence[UUID], at: int | None) -> dict[UUID, bytes]:
         """Return the vectors that exist, as little-endian float32."""

@@ -97,7 +97,8 @@ class Searcher:
         check_search(query)
         if query.read.asks_for_the_past:
             return self._search_past(partition, query, deadline)
-        wait_for_revision(self._store, partition, query.read.at_least_revision, deadline)
+        if query.read.at_least_revision > 0 or self._keys.known(partition) is None:
+            wait_for_revision(self._store, partition, query.read.at_least_revision, deadline)
         head = self._store.head(partition).revision
         keys = self._keys.at(partition, head)
         if head == 0:  # there is nothing to find, and nothing to keep in memory for it
@@ -207,8 +208,7 @@ class Searcher:
         rows = hits.rows()
         reader = RecordReader(self._store, partition, keys)
         memories = _memories(reader, resident, [row[0] for row in rows])
-        admits = query.filter.admits
-        if memories is None or not all(admits(one, as_of, now) for one in memories):
+        if memories is None or not query.filter.admits_all(memories, as_of, now):
             return None
         vectors: Mapping[UUID, bytes] = {}
         if query.include_vectors:
@@ -271,7 +271,9 @@ def _memories(
     if any(memory.attribute for memory in memories):
         by_id = {memory.id: memory for memory in memories}
         reader.fill_fact_versions(by_id, None)
-        return list(by_id.values())
+        filled = list(by_id.values())
+        resident.cache.swap(zip(order, memories, filled, strict=True))
+        return filled
     return memories
 
 
@@ -289,10 +291,10 @@ def _hits(
             relevance,
             recency,
             importance,
-            cosine if memory.id.bytes in compared else None,
-            vectors[memory.id] if vectors and memory.id in vectors else b"",
+            cosine if id_bytes in compared else None,
+            vectors.get(memory.id, b"") if vectors else b"",
         )
-        for memory, (_, score, relevance, recency, importance, cosine) in zip(
+        for memory, (id_bytes, score, relevance, recency, importance, cosine) in zip(
             memories, rows, strict=True
         )
     )

@@ -180,7 +180,8 @@ def search_from_wire(request: wire.SearchRequest) -> SearchQuery:
     if request.HasField("recall_target"):
         raise feature_not_served(wire.CAPABILITY_CERTIFIED_SEARCH, "recall_target")
     older = request.older_statements
-    check_enum(search_pb2.OlderStatements.values(), older, "older_statements")
+    if older:
+        check_enum(search_pb2.OlderStatements.values(), older, "older_statements")
     if older == search_pb2.OLDER_STATEMENTS_FOLD:
         raise feature_not_served(wire.CAPABILITY_STATEMENT_GROUPS, "older_statements")
     filter_ = filter_from_wire(request)
