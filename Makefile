@@ -102,7 +102,7 @@ bench: setup ## Measure, beside floors, and keep the runs under benchmarks/runs
 	@$(BIN)/python benchmarks/load/import_memory.py --keep
 	@$(BIN)/python benchmarks/load/cas_contention.py --keep
 	@$(BIN)/python benchmarks/quality/locomo.py --keep || test $$? -eq 3
-	@$(BIN)/pytest -q benchmarks/micro/test_ranker.py benchmarks/micro/test_storage.py benchmarks/micro/test_conversion.py --benchmark-only --benchmark-json=.benchmarks.json
+	@$(BIN)/pytest -q benchmarks/micro/test_ranker.py benchmarks/micro/test_storage.py benchmarks/micro/test_conversion.py benchmarks/micro/test_calls.py --benchmark-only --benchmark-json=.benchmarks.json
 	@$(BIN)/python benchmarks/keep_micro.py .benchmarks.json
 	@$(BIN)/pytest -q benchmarks/micro/test_index.py
 	@$(BIN)/python benchmarks/report.py
