@@ -140,7 +140,7 @@ def main() -> None:
         ids = [stub.Get(one, timeout=SECONDS).record.memory.id for one in current]
         past = [
             of_fact(partition, "mira", BEGIN + (chance.randrange(arguments.versions) + 0.5) * STEP)
-            for _ in range(KEYS)
+            for _ in range(arguments.calls)
         ]
 
         def fact_by_client(request: service.GetRequest) -> object:

@@ -173,8 +173,10 @@ def encode_memory(memory: Memory) -> bytes:
     return pack(fields)
 
 
-def decode_memory(memory_id: UUID, data: bytes, version: int) -> Memory:
-    """Return a stored memory.
+def decode_memory(
+    memory_id: UUID, data: bytes, version: int, *, fact_version: int = 0, pending: bool = False
+) -> Memory:
+    """Return a stored memory, with what is not stored in it where the caller knows that already.
 
     Raises:
         Corrupt: It cannot be read as a memory.
@@ -193,6 +195,8 @@ def decode_memory(memory_id: UUID, data: bytes, version: int) -> Memory:
             "created_at": fields.pop(6),
             "updated_at": fields.pop(7),
             "version": version,
+            "fact_version": fact_version,
+            "vector_pending": pending,
         }
         for number, value in fields.items():
             known = _BY_NUMBER.get(number)

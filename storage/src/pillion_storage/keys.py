@@ -133,6 +133,11 @@ def id_of(key: bytes) -> UUID:
     return UUID(bytes=key[-ID_BYTES:])
 
 
+def head_of(entries: bytes) -> bytes:
+    """Return the key of the head of a timeline, given the prefix of its entries."""
+    return b"h" + entries[1:]
+
+
 class KeySpace:
     """The keys that hide names: hashes under one partition's secret."""
 

@@ -14,6 +14,7 @@ from pillion_storage import codec
 from pillion_storage.keys import (
     INSTANT_BYTES,
     after,
+    head_of,
     instant_bytes,
     instant_of,
     memory_key,
@@ -28,10 +29,9 @@ from pillion.domain.queries import Found
 if TYPE_CHECKING:
     from uuid import UUID
 
-    from pillion_storage.api import HeadView, Store
+    from pillion_storage.api import Entry, HeadView, Store
     from pillion_storage.keys import KeySpace
 
-    from pillion.domain.memory import Memory
     from pillion.domain.scope import FactKey, Partition
     from pillion.ports import Clock
 
@@ -155,7 +155,8 @@ class Lookup:
             return Seen(view.revision, None, settled=False)
         if as_of >= entry.valid_to:
             return Seen(view.revision, None)
-        seen = Seen(view.revision, self._read(view, partition, keys, entry.memory_id))
+        head = head_of(start)
+        seen = Seen(view.revision, self._read(view, partition, keys, entry.memory_id, head))
         if entry.valid_to == FOREVER:  # worth a second look: is it the one that is asked for most?
             end = view.last(start, prefix_end(start))
             if end is not None and end.key == last.key:
@@ -163,8 +164,14 @@ class Lookup:
         return seen
 
     def _read(
-        self, view: HeadView, partition: Partition, keys: KeySpace, memory_id: UUID
+        self,
+        view: HeadView,
+        partition: Partition,
+        keys: KeySpace,
+        memory_id: UUID,
+        head: bytes = b"",
     ) -> Found | None:
+        """Return a memory; ``head``: the key of its timeline's head, where that is known."""
         place = (partition, memory_id)
         kept = self._kept.get(place)
         if kept is not None and kept.seen_at == view.revision:
@@ -182,8 +189,7 @@ class Lookup:
         ):
             kept = kept._replace(seen_at=view.revision)
         else:
-            memory = codec.decode_memory(memory_id, row.value, row.version)
-            kept = _decoded(view, keys, memory, pending)
+            kept = _decoded(view, keys, memory_id, row, pending=pending, head=head)
         if len(self._kept) >= self._kept_max:
             self._kept.clear()
         self._kept[place] = kept
@@ -195,11 +201,16 @@ def _version(view: HeadView, key: bytes) -> int:
     return entry.version if entry is not None else 0
 
 
-def _decoded(view: HeadView, keys: KeySpace, memory: Memory, pending: int) -> _Kept:
-    """Fill in what only a read can."""
-    head = keys.head(memory.fact_key) if memory.attribute else b""
+def _decoded(
+    view: HeadView, keys: KeySpace, memory_id: UUID, row: Entry, *, pending: int, head: bytes
+) -> _Kept:
+    """Decode a memory, and fill in what only a read can."""
     fact_version = _version(view, head) if head else 0
-    if fact_version or pending:
-        memory = replace(memory, fact_version=fact_version, vector_pending=pending > 0)
-    found = Found(memory=memory)
-    return _Kept(view.revision, memory.version, pending, fact_version, head, found)
+    memory = codec.decode_memory(
+        memory_id, row.value, row.version, fact_version=fact_version, pending=pending > 0
+    )
+    if memory.attribute and not head:
+        head = keys.head(memory.fact_key)
+        fact_version = _version(view, head)
+        memory = replace(memory, fact_version=fact_version)
+    return _Kept(view.revision, row.version, pending, fact_version, head, Found(memory=memory))
