@@ -18,3 +18,14 @@ def test_the_configured_count_of_request_ids_is_published(tmp_path, remembered):
     assert info.limits.request_id_count == (remembered or 1_000_000)
     assert info.limits.request_id_window.ToSeconds() == 24 * 3600
     assert not info.limits.HasField("history_window")
+
+
+def test_the_windows_are_published(tmp_path):
+    flags = ("--history-window-hours", 48, "--request-id-window-hours", 2)
+    server = ServerProcess(tmp_path / "d", *flags, "--sweep-interval-seconds", 1)
+    try:
+        info = server.stub.GetServerInfo(wire.GetServerInfoRequest(), timeout=SECONDS)
+    finally:
+        assert server.stop() == 0
+    assert info.limits.history_window.ToSeconds() == 48 * 3600
+    assert info.limits.request_id_window.ToSeconds() == 2 * 3600

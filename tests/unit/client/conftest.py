@@ -12,7 +12,7 @@ from pillion_client import AsyncClient, Client, RetryPolicy
 from pillion_client._runtime import asynchronous, synchronous
 from pillion_client.testing import ScriptedServer
 
-STREAMS = {"list", "list_episodes", "history", "import_"}
+STREAMS = {"list", "list_episodes", "history", "import_", "watch"}
 
 
 @pytest.fixture
