@@ -27,7 +27,7 @@ from pillion.domain.commands import ForgetMode
 from pillion.domain.errors import PillionError, Reason
 from pillion.domain.memory import FOREVER, EndReason, MemoryKind, MemoryStatus, SourceKind
 from pillion.domain.mutations import ConflictPolicy, Guard, Outcome
-from pillion.domain.queries import Filter
+from pillion.domain.queries import Filter, ReadAt
 from pillion.domain.scope import FactKey, Partition, Subject
 from pillion.domain.timeline import Statement
 from pillion_ranker.reference import recency_of, relevance_of, score_of
@@ -148,6 +148,7 @@ class Tenant:
     heads: dict[FactKey, int] = field(default_factory=dict)
     requests: list = field(default_factory=list)
     listing: tuple | None = None
+    past: list = field(default_factory=list)
     claims: dict[tuple, UUID] = field(default_factory=dict)
 
     def claim_of(self, model: dict) -> tuple | None:
@@ -844,6 +845,24 @@ class ServiceMachine(RuleBasedStateMachine):
         left = left[size:]
         assert bool(page.next_token) == bool(left)
         tenant.listing = (page.next_token, left, episodes) if left else None
+
+    @rule(who=tenants, which=picks, wanted=filters(), vector=st.sampled_from(VECTORS))
+    def read_the_past(self, who, which, wanted, vector):
+        """A state of the past is the same on both stores, and the same each time it is read."""
+        tenant = self.tenants[who]
+        head = self.services[0].store.head(tenant.partition)
+        read = ReadAt(exact_revision=which % (head.revision + 1))
+        asked = (read, wanted, vector)
+
+        def answers(service):
+            listed = service.list(wanted, read=read)
+            found = service.search(vector=vector, top_k=3, filter=wanted, read=read)
+            assert found.admitted == len(listed.records)
+            return listed, found
+
+        tenant.past.append((asked, self.both(tenant, answers)))
+        (read, wanted, vector), before = tenant.past[which % len(tenant.past)]
+        assert self.both(tenant, answers) == before
 
     # --- what always holds -------------------------------------------------------------------
 
