@@ -284,7 +284,7 @@ def test_a_search_of_the_past_is_the_search_that_was(service, monkeypatch):
         service.clock.advance(DAY)
         service.write(add(f"later {number}", vector=floats(1, 0), importance=1.0))
     for one in service.listed(Filter(contexts=None)):
-        service.write(patch(one.id, text="changed", vector=floats(5, 1)))
+        service.write(patch(one.id, text="changed", importance=0.7, vector=floats(5, 1)))
     service.clock.advance(90 * DAY)
     for one, answer in zip(asked, answers, strict=True):
         read = ReadAt(known_at=then)
