@@ -349,9 +349,12 @@ def test_a_consumer_that_is_gone_ends_the_stream(service):
 
 
 def test_no_thread_is_left(service):
+    before = set(threading.enumerate())
     next(service.watch())
+    (thread,) = set(threading.enumerate()) - before
+    assert thread.name == "pillion-watch-stalls"
     service.use_cases.watcher.close()
-    assert "pillion-watch-stalls" not in {one.name for one in threading.enumerate()}
+    assert not thread.is_alive()
 
 
 def test_unknown_ids_are_no_trouble(service):
