@@ -16,10 +16,13 @@ partition's secret. A key is one family byte and fixed-width parts, so ranges ar
     j       attribute(16) schema version(4)         one version of a registered attribute
     k       recorded(8) episode id(16)              empty: episodes by capture
     m       memory id(16)                           a memory
+    o       operation id(16)                        long work: what it is to do and has done
     n       about(16) claim(16)                     the open candidate that makes a claim
     q       memory id(16)                           a vector that is still to be made
     s       subject(16) type(1) time(8) id(16)      empty: memories and episodes of a subject
     t       fact(16) valid from(8)                  one entry of a timeline
+    u       operation id(16) memory id(16)          empty: a memory that a migration changed, until
+                                                    its end
     v       memory id(16)                           a vector
     x       memory id(16)                           a text whose vector cannot be made
 
@@ -52,6 +55,7 @@ EMBEDDER_KEY: Final = b"aembedder"
 # How far the index by attribute (``b``) reaches back: partitions of earlier versions lack it.
 BY_ATTRIBUTE_KEY: Final = b"abyattribute"
 REGISTRATIONS: Final = b"g"
+OPERATIONS: Final = b"o"
 
 
 class SubjectRecord(IntEnum):
@@ -106,6 +110,21 @@ def vector_key(memory_id: UUID) -> bytes:
 def pending_key(memory_id: UUID) -> bytes:
     """Return the key that says that a memory's vector is still to be made."""
     return b"q" + memory_id.bytes
+
+
+def operation_key(operation_id: UUID) -> bytes:
+    """Return the key of an operation."""
+    return OPERATIONS + operation_id.bytes
+
+
+def undo_key(operation_id: UUID, memory_id: UUID) -> bytes:
+    """Return the key that says that an operation changed a memory."""
+    return undo_range(operation_id) + memory_id.bytes
+
+
+def undo_range(operation_id: UUID) -> bytes:
+    """Return the prefix of what an operation changed."""
+    return b"u" + operation_id.bytes
 
 
 def created_key(created_at: int, memory_id: UUID) -> bytes:

@@ -83,6 +83,8 @@ def encode_registration(registration: Registration) -> bytes:
             5: registration.proposed_digest,
             6: registration.proposed_until,
         }
+    if registration.migration:
+        fields[7] = registration.migration
     return codec.pack(fields)
 
 
@@ -101,6 +103,7 @@ def decode_registration(data: bytes) -> Registration:
             proposed=fields.get(4, 0),
             proposed_digest=fields.get(5, b""),
             proposed_until=fields.get(6, 0),
+            migration=fields.get(7, b""),
         )
     except _MISSHAPEN as error:
         raise Corrupt("registration", type(error).__name__) from error

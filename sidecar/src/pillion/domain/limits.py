@@ -95,6 +95,10 @@ SUBJECT_TYPES_MAX: Final = 32
 ATTRIBUTES_MAX: Final = 1000
 ATTRIBUTES_PAGE_MAX: Final = 100
 MISFITS_SHOWN_MAX: Final = 100
+STEPS_MAX: Final = 32
+OPERATIONS_PAGE_MAX: Final = 100
+# How long an operation's record is kept after its end, in microseconds: 7 days.
+OPERATION_KEPT_US: Final = 7 * 86_400 * 1_000_000
 # Years 1 to 9999, the range of the contract's timestamps, in microseconds since the epoch.
 INSTANT_MIN_US: Final = -62_135_596_800_000_000
 INSTANT_MAX_US: Final = 253_402_300_799_999_999

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
@@ -64,6 +64,7 @@ class Registration:
         proposed: The schema version that is being checked; 0: none is.
         proposed_digest: Of its record; empty: none.
         proposed_until: When it lapses, in microseconds since the epoch.
+        migration: The operation that migrates its values, or takes that back; empty: none does.
     """
 
     attribute: str
@@ -72,6 +73,7 @@ class Registration:
     proposed: int = 0
     proposed_digest: bytes = b""
     proposed_until: int = 0
+    migration: bytes = b""
 
     def proposal_is_live(self, now: int) -> bool:
         """Return whether a proposal binds writers at an instant."""
@@ -79,7 +81,20 @@ class Registration:
 
     def without_proposal(self) -> Registration:
         """Return the registration as it is without its proposal."""
-        return Registration(attribute=self.attribute, latest=self.latest, digest=self.digest)
+        return replace(self, proposed=0, proposed_digest=b"", proposed_until=0)
+
+    def same_proposal(self, other: Registration) -> bool:
+        """Return whether two registrations are of one and the same proposal."""
+        return (self.proposed, self.proposed_digest, self.proposed_until) == (
+            other.proposed,
+            other.proposed_digest,
+            other.proposed_until,
+        )
+
+    def with_latest(self) -> Registration:
+        """Return the registration with its proposal as the version that holds."""
+        made = replace(self, latest=self.proposed, digest=self.proposed_digest)
+        return made.without_proposal()
 
 
 @dataclass(frozen=True, slots=True)

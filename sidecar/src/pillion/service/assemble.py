@@ -8,11 +8,15 @@ from typing import TYPE_CHECKING, Final
 from pillion.domain.limits import INDEX_FROM_DEFAULT, PROMOTE_AFTER_DEFAULT
 from pillion.embedders.cache import QueryCache
 from pillion.jobs.embedding import EmbeddingJob
+from pillion.jobs.operations import OperationsJob
 from pillion.jobs.retention import RetentionJob, RetentionSettings
 from pillion.service.catalogue import Catalogue
 from pillion.service.consolidator import Consolidator
 from pillion.service.forgetter import Forgetter
 from pillion.service.importer import Importer
+from pillion.service.migrating import Migrating
+from pillion.service.migrator import Migrator
+from pillion.service.operations import Operations, RunningOperations
 from pillion.service.partitions import KeySpaces
 from pillion.service.pending import PendingVectors
 from pillion.service.promoter import Promoter
@@ -68,6 +72,8 @@ class UseCases:
     consolidator: Consolidator
     registrar: Registrar
     catalogue: Catalogue
+    migrator: Migrator
+    operations: Operations
     statistics: StatisticsReader
     watcher: Watcher
     closers: tuple[Callable[[], None], ...]
@@ -114,6 +120,13 @@ def assemble(
     )
     watcher = Watcher(store=store, keys=keys)
     closers: list[Callable[[], None]] = [watcher.close]
+    running = RunningOperations(store)
+    migrating = Migrating(
+        store=store, keys=keys, clock=clock, writer=writer, registry=registry, pending=pending
+    )
+    work = OperationsJob(running, migrating.advance)
+    work.start()
+    closers.append(work.stop)
     if queries is not None:
         job = EmbeddingJob(store, queries, pending)
         job.start()
@@ -161,6 +174,10 @@ def assemble(
             store=store, keys=keys, clock=clock, registry=registry, catalogue=catalogue
         ),
         catalogue=catalogue,
+        migrator=Migrator(
+            store=store, keys=keys, clock=clock, ids=ids, registry=registry, running=running
+        ),
+        operations=Operations(store=store, keys=keys, clock=clock),
         statistics=StatisticsReader(
             store=store,
             store_kind=store_kind,

@@ -85,6 +85,7 @@ class AttributeRows:
         revision: int,
         *,
         after_id: UUID | None = None,
+        step: int = STEP,
     ) -> Iterator[list[Memory]]:
         """Yield an attribute's facts at a revision, candidates and ended ones too, in steps.
 
@@ -98,7 +99,7 @@ class AttributeRows:
             start = after(keys.of_attribute(attribute, after_id))
         while start is not None:
             page = self._store.scan(
-                partition, start, prefix_end(prefix), limit=STEP, at=revision, keys_only=True
+                partition, start, prefix_end(prefix), limit=step, at=revision, keys_only=True
             )
             found = self._memories(partition, [id_of(row.key) for row in page.rows], revision)
             yield [one for one in found if one.attribute == attribute]

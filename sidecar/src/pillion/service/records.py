@@ -16,6 +16,7 @@ from pillion_storage.keys import (
 )
 
 from pillion.domain.errors import PillionError, Reason
+from pillion.service.vectors import CLIENT_SPACE
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -130,6 +131,12 @@ class Records:
         """Give a memory a new vector, or queue one for its new text."""
         self._draft.delete(vector_key(memory.id))
         self._vectors.write(memory.id, memory.text, vector)
+
+    def text_changed(self, memory: Memory) -> None:
+        """Queue a vector for a text that the server changed; a client's own vector stays."""
+        space = self._vectors.space()
+        if space is None or space.name != CLIENT_SPACE:
+            self.set_vector(memory, b"")
 
     def create_episode(self, episode: Episode) -> None:
         """Add an episode with its indexes."""

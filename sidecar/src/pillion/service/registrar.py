@@ -243,13 +243,10 @@ class Registrar:
     ) -> RegisterAnswer:
         """Make a proposal the latest version, if it is still what binds writers."""
         draft, schema, keys = Draft(self._store, attempt.partition), attempt.schema, attempt.keys
-        if self._registry.registration(draft, keys, schema.attribute) != proposed:
+        found = self._registry.registration(draft, keys, schema.attribute)
+        if found is None or not found.same_proposal(proposed):
             raise changed_too_often()
-        active = Registration(
-            attribute=schema.attribute,
-            latest=proposed.proposed,
-            digest=proposed.proposed_digest,
-        )
+        active = found.with_latest()
         draft.put(keys.registration(schema.attribute), registry_codec.encode_registration(active))
         # Written again, so that its version is the revision that registered it.
         draft.put(
@@ -271,9 +268,10 @@ class Registrar:
         with suppress(StoreError, PillionError):
             for _ in range(limits.COMMIT_TRIES_MAX):
                 draft = Draft(self._store, partition)
-                if self._registry.registration(draft, keys, proposed.attribute) != proposed:
+                found = self._registry.registration(draft, keys, proposed.attribute)
+                if found is None or not found.same_proposal(proposed):
                     return
-                withdraw(draft, keys, proposed)
+                withdraw(draft, keys, found)
                 if isinstance(self._store.commit(partition, draft.batch(None)), Committed):
                     return
         _log.warning("a proposed schema could not be taken back; it lapses by itself")

@@ -17,6 +17,7 @@ from pillion.transport.capabilities import PACKAGE, served_capabilities
 from pillion.transport.convert import answers, commands, queries
 from pillion.transport.convert.encoded import EncodedMemories, encode_get, encode_search
 from pillion.transport.convert.instants import duration_to_wire, instant_to_wire
+from pillion.transport.convert.operations import operation_to_wire
 from pillion.transport.unserved import refuse_unserved
 
 if TYPE_CHECKING:
@@ -176,6 +177,38 @@ class MemoryServicer:
         )
         for event in events:
             yield answers.watch_to_wire(event, call.partition)
+
+    def GetOperation(  # noqa: N802
+        self, request: wire.GetOperationRequest, call: Call
+    ) -> wire.GetOperationResponse:
+        """Return long work."""
+        found = self._use_cases.operations.get(call.partition, request.name)
+        return wire.GetOperationResponse(operation=operation_to_wire(found))
+
+    def ListOperations(  # noqa: N802
+        self, request: wire.ListOperationsRequest, call: Call
+    ) -> wire.ListOperationsResponse:
+        """Return a page of long work, the latest first."""
+        found, next_token = self._use_cases.operations.page(
+            call.partition, page_size=request.page_size, page_token=request.page_token
+        )
+        return wire.ListOperationsResponse(
+            operations=[operation_to_wire(one) for one in found], next_page_token=next_token
+        )
+
+    def WaitOperation(  # noqa: N802
+        self, request: wire.WaitOperationRequest, call: Call
+    ) -> wire.WaitOperationResponse:
+        """Wait until long work has ended or the deadline is near."""
+        found = self._use_cases.operations.wait(call.partition, request.name, call.deadline)
+        return wire.WaitOperationResponse(operation=operation_to_wire(found))
+
+    def CancelOperation(  # noqa: N802
+        self, request: wire.CancelOperationRequest, call: Call
+    ) -> wire.CancelOperationResponse:
+        """Stop long work; what it has committed stays."""
+        found = self._use_cases.operations.cancel(call.partition, request.name, call.deadline)
+        return wire.CancelOperationResponse(operation=operation_to_wire(found))
 
     def Import(  # noqa: N802
         self, requests: Iterator[wire.ImportRequest], call: Call

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pillion_proto.memory.v1 import schema_service_pb2 as wire
 
-from pillion.transport.convert import schemas
+from pillion.transport.convert import operations, schemas
 from pillion.transport.unserved import refuse_unserved
 
 if TYPE_CHECKING:
@@ -49,3 +49,20 @@ class SchemaServicer:
             deadline=call.deadline,
         )
         return schemas.schemas_to_wire(found, next_token)
+
+    def MigrateAttribute(  # noqa: N802
+        self, request: wire.MigrateAttributeRequest, call: Call
+    ) -> wire.MigrateAttributeResponse:
+        """Begin a migration, or say what it would find."""
+        command = operations.migrate_from_wire(request)
+        answer = self._use_cases.migrator.migrate(call.partition, command, call.deadline)
+        return operations.migrate_to_wire(answer)
+
+    def RollBackMigration(  # noqa: N802
+        self, request: wire.RollBackMigrationRequest, call: Call
+    ) -> wire.RollBackMigrationResponse:
+        """Begin to take a migration back."""
+        found = self._use_cases.migrator.roll_back(
+            call.partition, request.operation_name, call.deadline
+        )
+        return wire.RollBackMigrationResponse(operation=operations.operation_to_wire(found))

@@ -1,0 +1,115 @@
+"""Long work that goes on after its call answered: its durable record. Values only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from typing import TYPE_CHECKING, Final
+
+from pillion.domain.limits import MISFITS_SHOWN_MAX
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from pillion.domain.migrations import Step
+
+MIGRATE: Final = "MigrateAttribute"
+ROLL_BACK: Final = "RollBackMigration"
+
+
+class OperationState(IntEnum):
+    """Where an operation is. Numbers as in the contract and the stored format."""
+
+    RUNNING = 1
+    SUCCEEDED = 2
+    FAILED = 3
+    CANCELLED = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Migration:
+    """What a migration, or its roll-back, is to do and has done.
+
+    Attributes:
+        attribute: Whose values.
+        schema_version: To which version, or back from which.
+        steps: How a value becomes one of it.
+        undoes: The operation that is taken back; None: this is no roll-back.
+        cursor: The last memory that was looked at; None: none yet.
+        migrated: Values that were changed or stamped, or restored.
+        misfits: Values that were left as they are.
+        misfit_ids: The memories of some of those.
+        closing: All is done but for what a roll-back would have needed: it cannot be taken back.
+    """
+
+    attribute: str
+    schema_version: int
+    steps: tuple[Step, ...] = ()
+    undoes: UUID | None = None
+    cursor: UUID | None = None
+    migrated: int = 0
+    misfits: int = 0
+    misfit_ids: tuple[UUID, ...] = ()
+    closing: bool = False
+
+    def with_misfit(self, memory_id: UUID) -> Migration:
+        """Return it with one more value left as it is."""
+        shown = self.misfit_ids
+        if len(shown) < MISFITS_SHOWN_MAX:
+            shown = (*shown, memory_id)
+        return replace(self, misfits=self.misfits + 1, misfit_ids=shown)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    """Long work of a partition.
+
+    Attributes:
+        id: Its name.
+        verb: The call that began it.
+        state: Where it is.
+        migration: What it does.
+        total: Units in all, as counted when it began.
+        started_at: In microseconds since the epoch.
+        ended_at: 0: it has not.
+        failure_reason: Why it failed, for programs; empty: it did not.
+    """
+
+    id: UUID
+    verb: str
+    state: OperationState
+    migration: Migration
+    started_at: int
+    total: int = 0
+    ended_at: int = 0
+    failure_reason: str = ""
+
+    @property
+    def done(self) -> int:
+        """Units done so far."""
+        return self.migration.migrated + self.migration.misfits
+
+    def ended(self, state: OperationState, now: int, reason: str = "") -> Operation:
+        """Return it as it ended."""
+        return replace(self, state=state, ended_at=now, failure_reason=reason)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MigrateCommand:
+    """A migration. ``body_digest`` tells a retry from another request of the same id."""
+
+    attribute: str
+    schema_version: int
+    steps: tuple[Step, ...] = ()
+    dry_run: bool = False
+    request_id: str = ""
+    body_digest: bytes = b""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MigrateAnswer:
+    """The migration that began (None: a dry run), and what it will find."""
+
+    operation: Operation | None
+    values: int
+    misfit_ids: tuple[UUID, ...]

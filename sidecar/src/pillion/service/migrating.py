@@ -1,0 +1,334 @@
+"""Carrying a migration out: some facts a commit, and live writers win.
+
+Each commit depends on the operation's record, on every memory that it changes and on the heads of
+their timelines, which every writer of a timeline writes. Where a live writer was faster the batch
+is planned again, smaller. A row's old value stays in history; ``u`` rows say which version of
+which memory a migration wrote, so that a roll-back takes back exactly that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from pillion_storage import codec
+from pillion_storage.api import Committed
+from pillion_storage.keys import id_of, instant_of, memory_key, prefix_end, undo_key, undo_range
+
+from pillion.domain.errors import PillionError
+from pillion.domain.memory import MemoryStatus
+from pillion.domain.migrations import migrated
+from pillion.domain.operations import OperationState
+from pillion.domain.rendering import render_fact
+from pillion.service.attribute_rows import AttributeRows
+from pillion.service.catalogue import schema_of
+from pillion.service.draft import Draft
+from pillion.service.operations import find_operation, let_go, put_operation
+from pillion.service.vectors import MadeVectors, pending_added
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from uuid import UUID
+
+    from pillion_storage.api import Store
+    from pillion_storage.keys import KeySpace
+
+    from pillion.domain.memory import Memory
+    from pillion.domain.migrations import Step
+    from pillion.domain.operations import Migration, Operation
+    from pillion.domain.scope import FactKey, Partition
+    from pillion.domain.values import Value
+    from pillion.ports import Clock
+    from pillion.service.applier import Applier
+    from pillion.service.partitions import KeySpaces
+    from pillion.service.pending import PendingVectors
+    from pillion.service.registry import CheckedSchema, Registry
+    from pillion.service.writer import Writer
+
+# Rows that one commit changes at most, and what it is cut to where it does not go through.
+SIZES: Final = (64, 16, 4, 1)
+TIDY_ROWS: Final = 1000
+
+
+def value_for(memory: Memory, checked: CheckedSchema, steps: Sequence[Step]) -> Value | None:
+    """Return what a fact's value becomes; None: it does not fit."""
+    if memory.value is None:
+        return None
+    made = migrated(memory.value, steps)
+    if made is None or not checked.admits(replace(memory, value=made)):
+        return None
+    return made
+
+
+@dataclass(slots=True)
+class _Work:
+    """One commit in the making."""
+
+    draft: Draft
+    applier: Applier
+    keys: KeySpace
+    operation: Operation
+    now: int
+    room: int  # records that may still be changed
+    rows: int = 0  # rows that were
+
+    @property
+    def migration(self) -> Migration:
+        return self.operation.migration
+
+
+class Migrating:
+    """Goes on with operations, a commit at a time."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        keys: KeySpaces,
+        clock: Clock,
+        writer: Writer,
+        registry: Registry,
+        pending: PendingVectors,
+    ) -> None:
+        self._store = store
+        self._keys = keys
+        self._clock = clock
+        self._writer = writer
+        self._registry = registry
+        self._pending = pending
+        self._rows = AttributeRows(store)
+
+    def advance(self, partition: Partition, operation_id: UUID) -> bool:
+        """Do a bounded part of an operation; return whether there is more to do.
+
+        What cannot be done (of the caller's making, not the store's) ends it as FAILED.
+        """
+        for size in SIZES:
+            draft, applier = self._writer.open_draft(partition, MadeVectors())
+            operation = find_operation(draft, operation_id)
+            if operation is None or operation.state is not OperationState.RUNNING:
+                return False
+            work = _Work(
+                draft=draft,
+                applier=applier,
+                keys=self._keys.of(partition),
+                operation=operation,
+                now=self._clock.now_us(),
+                room=size,
+            )
+            try:
+                made = self._planned(work)
+            except PillionError as error:
+                return not self._failed(partition, operation_id, error)
+            put_operation(draft, made)
+            if made.state is not OperationState.RUNNING:
+                let_go(draft, work.keys, made)
+            if draft.outgrown and size > 1:
+                continue
+            if isinstance(self._store.commit(partition, draft.batch(None)), Committed):
+                self._pending.add(partition, pending_added(draft))
+                return made.state is OperationState.RUNNING
+        return True  # live writers were faster: the next turn finds them done
+
+    def _planned(self, work: _Work) -> Operation:
+        if work.migration.closing:
+            return self._tidied(work)
+        if work.migration.undoes is not None:
+            return self._undone(work, work.migration.undoes)
+        return self._migrated(work)
+
+    def _failed(self, partition: Partition, operation_id: UUID, error: PillionError) -> bool:
+        """End an operation that cannot go on; return whether it has ended."""
+        draft = Draft(self._store, partition)
+        operation = find_operation(draft, operation_id)
+        if operation is None or operation.state is not OperationState.RUNNING:
+            return True
+        ended = operation.ended(OperationState.FAILED, self._clock.now_us(), error.reason.value)
+        put_operation(draft, ended)
+        let_go(draft, self._keys.of(partition), ended)
+        return isinstance(self._store.commit(partition, draft.batch(None)), Committed)
+
+    # --- forward ---------------------------------------------------------------------------
+
+    def _migrated(self, work: _Work) -> Operation:
+        migration = work.migration
+        schema = schema_of(work.draft, work.keys, migration.attribute, migration.schema_version)
+        checked = self._registry.compile(schema)
+        memories = next(
+            self._rows.of(
+                work.draft.partition,
+                work.keys,
+                migration.attribute,
+                work.draft.revision,
+                after_id=migration.cursor,
+                step=work.room,
+            ),
+            [],
+        )
+        if not memories:
+            return replace(work.operation, migration=replace(migration, closing=True))
+        for found in memories:
+            if not self._settled(work, checked, found.id):
+                break
+            memory = work.applier.records.find_memory(found.id)
+            if memory is not None and is_older(memory, migration.schema_version):
+                migration = migration.with_misfit(found.id)
+            migration = replace(migration, cursor=found.id)
+        done = migration.migrated + work.rows
+        return replace(work.operation, migration=replace(migration, migrated=done))
+
+    def _settled(self, work: _Work, checked: CheckedSchema, memory_id: UUID) -> bool:
+        """Migrate a memory with its whole timeline; return False when there was no room for it."""
+        memory = work.applier.records.find_memory(memory_id)
+        if memory is None or not is_older(memory, work.migration.schema_version):
+            return True
+        if memory.status is MemoryStatus.CANDIDATE:
+            value = value_for(memory, checked, work.migration.steps)
+            if value is None:
+                return True
+            if work.room < 1:
+                return False
+            self._put_row(work, memory, value)
+            return True
+        return self._timeline(work, checked, memory.fact_key)
+
+    def _timeline(self, work: _Work, checked: CheckedSchema, key: FactKey) -> bool:
+        prefix = work.keys.entries(key)
+        work.draft.get(work.keys.head(key))
+        for place, data in list(work.draft.scan(prefix, prefix_end(prefix))):
+            entry = codec.decode_entry(instant_of(place[-8:]), data)
+            if entry.is_row:
+                stated, vector = work.applier.records.memory(entry.memory_id), b""
+            else:
+                stated, vector = codec.decode_evidence_statement(entry.memory_id, data)
+            if stated.schema_version >= work.migration.schema_version:
+                continue
+            value = value_for(stated, checked, work.migration.steps)
+            if value is None:
+                continue
+            if work.room < 1:
+                return False
+            moved = replace(entry, fingerprint=value.fingerprint)
+            if entry.is_row:
+                self._put_row(work, stated, value)
+                work.draft.put(place, codec.encode_row(moved))
+            else:
+                changed = _with_value(stated, value, work.migration.schema_version)
+                work.draft.put(place, codec.encode_evidence(moved, changed, vector))
+                work.room -= 1
+            work.applier.timelines.touch_head(key)
+        return True
+
+    def _put_row(self, work: _Work, memory: Memory, value: Value) -> None:
+        made = _with_value(memory, value, work.migration.schema_version)
+        self._put_memory(work, memory, replace(made, updated_at=work.now))
+        work.draft.put(undo_key(work.operation.id, memory.id))
+        work.room -= 1
+        work.rows += 1
+
+    def _put_memory(self, work: _Work, old: Memory, new: Memory) -> None:
+        work.applier.records.update(new)
+        if new.text != old.text:
+            work.applier.records.text_changed(new)
+
+    # --- back ------------------------------------------------------------------------------
+
+    def _undone(self, work: _Work, target: UUID) -> Operation:
+        migration = work.migration
+        prefix = undo_range(target)
+        page = self._store.scan(
+            work.draft.partition,
+            prefix,
+            prefix_end(prefix),
+            limit=work.room,
+            at=work.draft.revision,
+            keys_only=True,
+        )
+        for row in page.rows:
+            memory_id = id_of(row.key)
+            if self._restored(work, memory_id, row.version):
+                migration = replace(migration, migrated=migration.migrated + 1)
+            else:
+                migration = migration.with_misfit(memory_id)
+            work.draft.get(row.key)
+            work.draft.delete(row.key)
+        made = replace(work.operation, migration=migration)
+        return made if page.rows else made.ended(OperationState.SUCCEEDED, work.now)
+
+    def _restored(self, work: _Work, memory_id: UUID, version: int) -> bool:
+        """Give a memory the value that it had; False: others changed it since, so it stays."""
+        records = work.applier.records
+        memory = records.find_memory(memory_id)
+        if memory is None or work.draft.version(memory_key(memory_id)) != version:
+            return False
+        before = self._before(work, memory_key(memory_id), version)
+        if before is None:
+            return False
+        old = codec.decode_memory(memory_id, before, 0)
+        back = replace(
+            memory,
+            value=old.value,
+            text=old.text,
+            schema_version=old.schema_version,
+            updated_at=work.now,
+        )
+        self._put_memory(work, memory, back)
+        if memory.status is MemoryStatus.CANDIDATE or not memory.on_timeline:
+            return True
+        key = memory.fact_key
+        work.applier.timelines.touch_head(key)
+        prefix = work.keys.entries(key)
+        for place, data in list(work.draft.scan(prefix, prefix_end(prefix))):
+            entry = codec.decode_entry(instant_of(place[-8:]), data)
+            if entry.is_row and entry.memory_id == memory_id and back.value is not None:
+                moved = replace(entry, fingerprint=back.value.fingerprint)
+                work.draft.put(place, codec.encode_row(moved))
+            elif not entry.is_row and entry.memory_id == memory_id:
+                self._restore_evidence(work, place, data, memory_id)
+        return True
+
+    def _restore_evidence(self, work: _Work, place: bytes, data: bytes, row_id: UUID) -> None:
+        stated, _ = codec.decode_evidence_statement(row_id, data)
+        if stated.schema_version != work.migration.schema_version:
+            return
+        before = self._before(work, place, work.draft.version(place))
+        if before is None:
+            return
+        earlier, _ = codec.decode_evidence_statement(row_id, before)
+        if earlier.schema_version < work.migration.schema_version:
+            work.draft.put(place, before)
+
+    def _before(self, work: _Work, key: bytes, version: int) -> bytes | None:
+        """Return what a record was before a version; None: it is no longer kept, or was not."""
+        found = self._store.versions(work.draft.partition, key, before=version, limit=1)
+        if not found or found[-1].ended != version:
+            return None
+        return found[-1].value
+
+    # --- the end ---------------------------------------------------------------------------
+
+    def _tidied(self, work: _Work) -> Operation:
+        """Drop what a roll-back would have needed; with the last of it, the operation ends."""
+        prefix = undo_range(work.operation.id)
+        page = self._store.scan(
+            work.draft.partition, prefix, prefix_end(prefix), limit=TIDY_ROWS, keys_only=True
+        )
+        for row in page.rows:
+            work.draft.delete(row.key)
+        if page.rows:
+            return work.operation
+        return work.operation.ended(OperationState.SUCCEEDED, work.now)
+
+
+def is_older(memory: Memory, schema_version: int) -> bool:
+    """Return whether a fact is one that a migration to a version looks at."""
+    held = memory.on_timeline or memory.status is MemoryStatus.CANDIDATE
+    return held and memory.schema_version < schema_version
+
+
+def _with_value(memory: Memory, value: Value, schema_version: int) -> Memory:
+    """Return a fact with another value, told in its text where that told the value."""
+    text = memory.text
+    if memory.value is not None and text == render_fact(memory.fact_key, memory.value):
+        text = render_fact(memory.fact_key, value)
+    return replace(memory, value=value, text=text, schema_version=schema_version)

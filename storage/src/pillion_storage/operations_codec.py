@@ -1,0 +1,138 @@
+"""How operations become bytes and back, in the envelope of ``codec``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
+
+from pillion.domain.migrations import (
+    Convert,
+    DefaultProperty,
+    RemoveProperty,
+    RenameProperty,
+    Replace,
+    Step,
+    Unwrap,
+    ValueType,
+    Wrap,
+)
+from pillion.domain.operations import Migration, Operation, OperationState
+from pillion.domain.scope import Subject
+from pillion.domain.values import Value, ValueKind
+
+from pillion_storage import codec
+from pillion_storage.errors import Corrupt
+
+if TYPE_CHECKING:
+    from pillion_storage.codec import Fields
+
+_MISSHAPEN: Final = (KeyError, ValueError, TypeError, IndexError, AttributeError, AssertionError)
+_NAMED: Final[dict[int, type[RemoveProperty | Wrap | Unwrap]]] = {
+    5: RemoveProperty,
+    6: Wrap,
+    7: Unwrap,
+}
+
+
+def _value(value: Value) -> list[Any]:
+    data = value.data
+    return [int(value.kind), [data.type, data.id] if isinstance(data, Subject) else data]
+
+
+def _value_of(fields: list[Any]) -> Value:
+    kind, data = ValueKind(fields[0]), fields[1]
+    return Value(kind, Subject(*data) if kind is ValueKind.SUBJECT else data)
+
+
+def _step(step: Step) -> list[Any]:  # noqa: PLR0911  (one a kind)
+    match step:
+        case Convert(to):
+            return [1, int(to)]
+        case Replace(old, new):
+            return [2, _value(old), _value(new)]
+        case RenameProperty(old, new):
+            return [3, old, new]
+        case DefaultProperty(name, text):
+            return [4, name, text]
+        case RemoveProperty(name):
+            return [5, name]
+        case Wrap(name):
+            return [6, name]
+        case Unwrap(name):
+            return [7, name]
+
+
+def _step_of(fields: list[Any]) -> Step:
+    match fields:
+        case [1, to]:
+            return Convert(ValueType(to))
+        case [2, old, new]:
+            return Replace(_value_of(old), _value_of(new))
+        case [3, old, new]:
+            return RenameProperty(old, new)
+        case [4, name, text]:
+            return DefaultProperty(name, text)
+        case _:
+            return _NAMED[fields[0]](fields[1])
+
+
+def _id_of(data: bytes | None) -> UUID | None:
+    return UUID(bytes=data) if data else None
+
+
+def encode_operation(operation: Operation) -> bytes:
+    """Return an operation as stored; its id is in the key."""
+    work = operation.migration
+    fields: Fields = {
+        1: operation.verb,
+        2: int(operation.state),
+        3: operation.started_at,
+        4: operation.ended_at,
+        5: operation.total,
+        6: operation.failure_reason,
+        7: {
+            1: work.attribute,
+            2: work.schema_version,
+            3: [_step(one) for one in work.steps],
+            4: work.undoes.bytes if work.undoes is not None else None,
+            5: work.cursor.bytes if work.cursor is not None else None,
+            6: work.migrated,
+            7: work.misfits,
+            8: [one.bytes for one in work.misfit_ids],
+            9: work.closing,
+        },
+    }
+    return codec.pack(fields)
+
+
+def decode_operation(operation_id: UUID, data: bytes) -> Operation:
+    """Return a stored operation.
+
+    Raises:
+        Corrupt: It cannot be read as one.
+    """
+    fields: Fields = codec.unpack(data)
+    try:
+        work = fields[7]
+        return Operation(
+            id=operation_id,
+            verb=fields[1],
+            state=OperationState(fields[2]),
+            started_at=fields[3],
+            ended_at=fields[4],
+            total=fields[5],
+            failure_reason=fields[6],
+            migration=Migration(
+                attribute=work[1],
+                schema_version=work[2],
+                steps=tuple(_step_of(one) for one in work[3]),
+                undoes=_id_of(work[4]),
+                cursor=_id_of(work[5]),
+                migrated=work[6],
+                misfits=work[7],
+                misfit_ids=tuple(UUID(bytes=one) for one in work[8]),
+                closing=work[9],
+            ),
+        )
+    except _MISSHAPEN as error:
+        raise Corrupt(f"operation {operation_id}", type(error).__name__) from error
