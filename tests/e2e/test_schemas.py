@@ -7,8 +7,12 @@ import pytest
 from pillion.cli.main import run
 from pillion_client import (
     Client,
+    ConvertValue,
+    FailedPrecondition,
     InvalidArgument,
     NotFound,
+    OperationState,
+    PutFact,
     Source,
     must_not_exist,
     schema_of,
@@ -139,3 +143,111 @@ def test_the_registry_survives_a_kill(tmp_path):
         with pytest.raises(Exception, match="nobody registered it"):
             put(client, 5, "b")
     running.stop()
+
+
+# --- migrations --------------------------------------------------------------------------------
+
+PEOPLE = 1500
+
+
+def ages(client, count=PEOPLE):
+    """Facts of text under the first version; numbers are asked for from the second on."""
+    client.register_attribute("age", {"type": "string"}, precondition=must_not_exist)
+    for start in range(0, count, 100):
+        batch = range(start, start + 100)
+        client.write(
+            *(
+                PutFact(f"user:{n}", "age", str(n), source=SAID, precondition=unconditional)
+                for n in batch
+            )
+        )
+    client.put_fact("user:x", "age", "unknown", source=SAID, precondition=unconditional)
+    client.register_attribute(
+        "age", {"type": "integer"}, precondition=unconditional, existing_values="may_differ"
+    )
+
+
+def values(client):
+    return {one.subject.id: one.value for one in client.list(page_size=1000)}
+
+
+def ended(client, operation):
+    while operation.state is OperationState.RUNNING:
+        operation = client.wait_operation(operation.name, deadline_seconds=5)
+    return operation
+
+
+TO_INT = [ConvertValue("int")]
+
+
+def test_a_migration_goes_on_after_a_kill_and_ends_right(tmp_path):
+    running = ServerProcess(tmp_path / "d")
+    with Client(f"unix:{running.ready['socket']}") as client:
+        ages(client)
+        plan = client.migrate_attribute("age", 2, steps=TO_INT, dry_run=True)
+        assert (plan.operation, plan.values, len(plan.misfit_ids)) == (None, PEOPLE, 1)
+        begun = client.migrate_attribute("age", 2, steps=TO_INT).operation
+        seen = begun
+        while seen.done_units == 0:
+            seen = client.get_operation(begun.name)
+        assert seen.total_units == PEOPLE + 1
+    running.kill()
+    running = ServerProcess(tmp_path / "d")
+    with Client(f"unix:{running.ready['socket']}") as client:
+        done = ended(client, client.get_operation(begun.name))
+        assert done.state is OperationState.SUCCEEDED
+        assert done.progress == 1.0
+        assert (done.migration.migrated, done.migration.misfits) == (PEOPLE, 1)
+        assert values(client) == {str(n): n for n in range(PEOPLE)} | {"x": "unknown"}
+        assert [one.name for one in client.list_operations()] == [begun.name]
+        with pytest.raises(FailedPrecondition):
+            client.roll_back_migration(begun.name)
+    running.stop()
+
+
+def test_a_migration_is_taken_back_across_a_kill(tmp_path):
+    running = ServerProcess(tmp_path / "d")
+    with Client(f"unix:{running.ready['socket']}") as client:
+        ages(client)
+        before = values(client)
+        begun = client.migrate_attribute("age", 2, steps=TO_INT).operation
+        while client.get_operation(begun.name).done_units == 0:
+            pass
+        stopped = client.cancel_operation(begun.name)
+        assert stopped.state is OperationState.CANCELLED
+        assert values(client) != before
+        undo = client.roll_back_migration(begun.name)
+    running.kill()
+    running = ServerProcess(tmp_path / "d")
+    with Client(f"unix:{running.ready['socket']}") as client:
+        done = ended(client, client.get_operation(undo.name))
+        assert done.state is OperationState.SUCCEEDED
+        assert (done.migration.migrated, done.migration.misfits) == (stopped.done_units, 0)
+        assert values(client) == before
+    running.stop()
+
+
+def test_the_command_line_migrates(server, capsys, tmp_path):
+    where = ("--target", f"unix:{server.ready['socket']}", "--tenant", "migrating")
+    with Client(f"unix:{server.ready['socket']}", partition=("default", "migrating")) as client:
+        ages(client, 100)
+        file = tmp_path / "steps.json"
+        file.write_text('[{"convert": "int"}]')
+
+        def pillion(*arguments):
+            code = run(["schema", *arguments, *where])
+            return code, capsys.readouterr().out
+
+        code, out = pillion("migrate", "age", "2", "--steps", str(file))
+        assert code == 0
+        assert "100 values would be migrated" in out
+        assert values(client)["7"] == "7"
+        code, out = pillion("migrate", "age", "2", "--steps", str(file), "--yes")
+        assert code == 0
+        assert "100 values done, 1 left as they are" in out
+        assert values(client)["7"] == 7
+        (operation,) = client.list_operations()
+        assert pillion("rollback", operation.name)[0] == 1
+        for bad in ("{", "{}", '[{"convert": 5}]', '[{"wrap": "a", "unwrap": "b"}]'):
+            file.write_text(bad)
+            assert pillion("migrate", "age", "2", "--steps", str(file))[0] == 2

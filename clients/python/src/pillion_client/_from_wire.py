@@ -250,7 +250,7 @@ def edge(message: search_pb2.Edge) -> results.Edge:
 
 
 def operation(message: types_pb2.Operation) -> results.Operation:
-    """Return long work, without its result: calls give that by itself."""
+    """Return long work. Of results, a migration's is there; other calls give theirs themselves."""
     return results.Operation(
         name=message.name,
         verb=message.verb,
@@ -262,6 +262,17 @@ def operation(message: types_pb2.Operation) -> results.Operation:
         failure_reason=message.failure_reason or None,
         started_at=_optional_instant(message, "started_at"),
         ended_at=_optional_instant(message, "ended_at"),
+        migration=_migration(message.migration) if message.HasField("migration") else None,
+    )
+
+
+def _migration(message: types_pb2.MigrationReport) -> results.MigrationReport:
+    return results.MigrationReport(
+        attribute=message.attribute,
+        schema_version=message.schema_version,
+        migrated=message.migrated,
+        misfits=message.misfits,
+        misfit_ids=tuple(message.misfit_ids),
     )
 
 
@@ -436,5 +447,14 @@ def register_result(
         schema=attribute_schema(message.schema),
         revision=message.revision,
         misfits=message.misfits,
+        misfit_ids=tuple(message.misfit_ids),
+    )
+
+
+def migrate_result(message: schema_service_pb2.MigrateAttributeResponse) -> schemas.MigrateResult:
+    """Return what a migration began with."""
+    return schemas.MigrateResult(
+        operation=operation(message.operation) if message.HasField("operation") else None,
+        values=message.values,
         misfit_ids=tuple(message.misfit_ids),
     )

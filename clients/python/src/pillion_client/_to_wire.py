@@ -22,6 +22,16 @@ from pillion_client.models import (
     SubjectLike,
     Value,
 )
+from pillion_client.schemas import (
+    ConvertValue,
+    DefaultProperty,
+    RemoveProperty,
+    RenameProperty,
+    ReplaceValue,
+    UnwrapValue,
+    ValueStep,
+    WrapValue,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,6 +66,7 @@ _PREFIXES: Final[dict[type[StrEnum], tuple[Any, str]]] = {
     enums.Exactness: (search_pb2.Exactness, "EXACTNESS_"),
     enums.SearchPath: (search_pb2.SearchPath, "SEARCH_PATH_"),
     enums.Cardinality: (schema_service_pb2.Cardinality, "CARDINALITY_"),
+    enums.ValueType: (schema_service_pb2.ValueType, "VALUE_TYPE_"),
     enums.ExistingValues: (schema_service_pb2.ExistingValues, "EXISTING_VALUES_"),
 }
 
@@ -299,3 +310,26 @@ def expansion(walk: GraphExpansion | None) -> search_pb2.GraphExpansion | None:
     return search_pb2.GraphExpansion(
         depth=walk.depth, fan_out=walk.fan_out, attributes=walk.attributes
     )
+
+
+def value_step(step: ValueStep) -> schema_service_pb2.ValueStep:  # noqa: PLR0911  (one a kind)
+    """Return a step of a migration."""
+    made = schema_service_pb2.ValueStep
+    match step:
+        case ConvertValue(to):
+            return made(convert={"to": enum_number(enums.ValueType, to)})
+        case ReplaceValue(old, new):  # `from` is a keyword, so the constructor cannot name it
+            replaced = schema_service_pb2.ReplaceValue(to=value(new))
+            getattr(replaced, "from").CopyFrom(value(old))
+            return made(replace=replaced)
+        case RenameProperty(old, new):
+            return made(rename_property={"from": old, "to": new})
+        case DefaultProperty(name, content):
+            text = json.dumps(content, ensure_ascii=False, allow_nan=False)
+            return made(default_property={"name": name, "json_value": text})
+        case RemoveProperty(name):
+            return made(remove_property={"name": name})
+        case WrapValue(name):
+            return made(wrap={"name": name})
+        case UnwrapValue(name):
+            return made(unwrap={"name": name})

@@ -182,3 +182,14 @@ class ExistingValues(StrEnum):
     UNSPECIFIED = "unspecified"
     MUST_FIT = "must_fit"
     MAY_DIFFER = "may_differ"
+
+
+class ValueType(StrEnum):
+    """What a value is converted to by a migration."""
+
+    UNSPECIFIED = "unspecified"
+    STRING = "string"
+    INT = "int"
+    DOUBLE = "double"
+    BOOL = "bool"
+    TIME = "time"

@@ -141,8 +141,19 @@ class ConsolidateReport:
 
 
 @dataclass(frozen=True, slots=True)
+class MigrationReport:
+    """What a migration, or its roll-back, did; ``misfit_ids`` are the first 100."""
+
+    attribute: str
+    schema_version: int
+    migrated: int
+    misfits: int
+    misfit_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Operation:
-    """Long work that goes on after its call answered."""
+    """Long work that goes on after its call answered. ``migration``: what one did, at its end."""
 
     name: str
     verb: str
@@ -154,6 +165,7 @@ class Operation:
     failure_reason: str | None
     started_at: datetime | None
     ended_at: datetime | None
+    migration: MigrationReport | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from pillion_client.enums import Cardinality, ConflictPolicy
+    from pillion_client.enums import Cardinality, ConflictPolicy, ValueType
+    from pillion_client.models import JsonValue, Value
+    from pillion_client.results import Operation
 
 
 class SchemaModel(Protocol):
@@ -79,3 +81,79 @@ def schema_text(schema: JsonSchema) -> str:
     if isinstance(schema, bool | dict):
         return json.dumps(schema, ensure_ascii=False, allow_nan=False)
     return schema_of(cast("SchemaModel", schema))
+
+
+@dataclass(frozen=True, slots=True)
+class ConvertValue:
+    """A value becomes one of another type; where it cannot, it is a misfit."""
+
+    to: ValueType | str
+
+
+@dataclass(frozen=True, slots=True)
+class ReplaceValue:
+    """One value becomes another; others stay."""
+
+    old: Value
+    new: Value
+
+
+@dataclass(frozen=True, slots=True)
+class RenameProperty:
+    """A property of an object gets another name. Where that is taken, the value is a misfit."""
+
+    old: str
+    new: str
+
+
+@dataclass(frozen=True, slots=True)
+class DefaultProperty:
+    """A property that is absent gets a value."""
+
+    name: str
+    value: JsonValue
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveProperty:
+    """A property goes, if it is there."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class WrapValue:
+    """The value becomes the only property of an object."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class UnwrapValue:
+    """An object becomes the value of one of its properties; without it, it is a misfit."""
+
+    name: str
+
+
+ValueStep: TypeAlias = (
+    ConvertValue
+    | ReplaceValue
+    | RenameProperty
+    | DefaultProperty
+    | RemoveProperty
+    | WrapValue
+    | UnwrapValue
+)
+"""One step from an old value to a new one."""
+
+
+@dataclass(frozen=True, slots=True)
+class MigrateResult:
+    """A migration that began (None: a dry run), how many values it takes, and misfits.
+
+    ``misfit_ids`` are the memories of the first 100 values that do not fit.
+    """
+
+    operation: Operation | None
+    values: int
+    misfit_ids: tuple[str, ...]

@@ -21,6 +21,7 @@ from rich.console import Console
 from rich.progress import (
     BarColumn,
     DownloadColumn,
+    MofNCompleteColumn,
     Progress,
     ProgressColumn,
     TaskProgressColumn,
@@ -131,11 +132,12 @@ class Output:
             self._err.print("error: ", style="bold red", end="")
             self._err.print(sentence, markup=False, highlight=False, soft_wrap=True)
 
-    def progress(self) -> Progress:
-        """Return a progress bar over bytes on stderr; it is silent without a terminal."""
+    def progress(self, *, of_bytes: bool = True) -> Progress:
+        """Return a progress bar over bytes or things on stderr; silent without a terminal."""
+        amount = DownloadColumn() if of_bytes else MofNCompleteColumn()
         shown: list[ProgressColumn] = [TextColumn("{task.description}")]
         if self._err.width >= _PROGRESS_COLUMNS_FULL:
-            shown += [BarColumn(), TaskProgressColumn(), DownloadColumn(), TimeRemainingColumn()]
+            shown += [BarColumn(), TaskProgressColumn(), amount, TimeRemainingColumn()]
         else:
             shown += [BarColumn(10), TaskProgressColumn(), TimeRemainingColumn(compact=True)]
         return Progress(

@@ -1,4 +1,4 @@
-"""``pillion schema``: register attributes, and look at what is registered."""
+"""``pillion schema``: register attributes, look at what is registered, migrate values."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pillion_client import (
     Cardinality,
     ConflictPolicy,
     ExistingValues,
+    OperationState,
     must_exist,
     must_not_exist,
     unconditional,
@@ -16,16 +17,19 @@ from pillion_client import (
 )
 
 from pillion.cli.documents import document
+from pillion.cli.exits import ExitCode
+from pillion.cli.migration_steps import read_steps
 from pillion.cli.session import Session, pass_session, shared_options
 from pillion.cli.show import moment, shortened
 
 if TYPE_CHECKING:
-    from pillion_client import AttributeSchema, Precondition
+    from pillion_client import AttributeSchema, Client, MigrateResult, Operation, Precondition
 
 _COLUMNS = ("attribute", "version", "values", "subjects", "registered", "schema")
 _CARDINALITIES = [one.value for one in Cardinality if one is not Cardinality.UNSPECIFIED]
 _POLICIES = [one.value for one in ConflictPolicy if one is not ConflictPolicy.UNSPECIFIED]
 _SHOWN_IDS = 10
+_LOOK_SECONDS = 1.0
 
 
 @click.group()
@@ -169,3 +173,80 @@ def _row(found: AttributeSchema) -> tuple[str, ...]:
         moment(found.registered_at),
         shortened(found.json_schema),
     )
+
+
+@schema.command()
+@click.argument("attribute")
+@click.argument("to", metavar="SCHEMA_VERSION", type=click.IntRange(min=1))
+@click.option("--steps", type=click.File(encoding="utf-8"), help="A JSON list of steps.")
+@click.option("--yes", is_flag=True, help="Do it, and not only show what would change.")
+@shared_options()
+@pass_session
+def migrate(
+    session: Session, attribute: str, to: int, *, steps: IO[str] | None, yes: bool
+) -> int | None:
+    """Bring values of older schema versions to SCHEMA_VERSION.
+
+    What would change is shown first; --yes shows it and does it. Steps are objects of one key:
+    {"convert": "int"}, {"replace": {"from": 1, "to": 2}}, {"rename_property": {"from": "a", "to":
+    "b"}}, {"default_property": {"name": "a", "value": 1}}, {"remove_property": "a"}, {"wrap":
+    "a"}, {"unwrap": "a"}.
+    """
+    chosen = read_steps(steps) if steps is not None else ()
+    with session.client() as client:
+        plan = client.migrate_attribute(attribute, to, steps=chosen, dry_run=True)
+        if not yes:
+            _show_plan(session, plan)
+            return None
+        begun = client.migrate_attribute(attribute, to, steps=chosen)
+        if begun.operation is None:
+            raise AssertionError("a migration that is no dry run has an operation")
+        return _follow(session, client, begun.operation)
+
+
+def _show_plan(session: Session, plan: MigrateResult) -> None:
+    if session.json:
+        session.output.document(document(plan))
+        return
+    session.output.line(f"{plan.values} values would be migrated")
+    if plan.misfit_ids:
+        shown = ", ".join(plan.misfit_ids[:_SHOWN_IDS])
+        session.output.line(f"at least {len(plan.misfit_ids)} would not fit: {shown}")
+    session.output.note("nothing was changed; say --yes to do it")
+
+
+@schema.command()
+@click.argument("operation")
+@shared_options()
+@pass_session
+def rollback(session: Session, operation: str) -> int | None:
+    """Take a migration back before its end, by the name of its OPERATION."""
+    with session.client() as client:
+        return _follow(session, client, client.roll_back_migration(operation))
+
+
+def _follow(session: Session, client: Client, operation: Operation) -> int | None:
+    """Show how far long work is until it has ended; interrupted, the work goes on."""
+    output = session.output
+    output.note(f"operation {operation.name}; it goes on if you leave")
+    with output.progress(of_bytes=False) as progress:
+        task = progress.add_task(operation.verb, total=operation.total_units or None, counts="")
+        while operation.state is OperationState.RUNNING:
+            operation = client.wait_operation(operation.name, deadline_seconds=_LOOK_SECONDS)
+            progress.update(task, completed=operation.done_units)
+    if session.json:
+        output.document(document(operation))
+    else:
+        _show_end(session, operation)
+    return None if operation.state is OperationState.SUCCEEDED else ExitCode.REFUSED
+
+
+def _show_end(session: Session, operation: Operation) -> None:
+    report = operation.migration
+    if report is None:
+        why = f": {operation.failure_reason}" if operation.failure_reason else ""
+        session.output.line(f"{operation.state.value}{why}")
+        return
+    session.output.line(f"{report.migrated} values done, {report.misfits} left as they are")
+    if report.misfit_ids:
+        session.output.line(f"left: {', '.join(report.misfit_ids[:_SHOWN_IDS])}")

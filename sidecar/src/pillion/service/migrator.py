@@ -258,6 +258,9 @@ class Migrator:
             if registration is None:
                 raise not_found("registered attribute", work.attribute)
             if registration.migration not in (b"", target.id.bytes):
+                other = find_operation(draft, UUID(bytes=registration.migration))
+                if other is not None and other.migration.undoes == target.id:
+                    return other  # asked for before
                 raise _already_running(registration)
             undo = Operation(
                 id=self._ids.new_id(),
