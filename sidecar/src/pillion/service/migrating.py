@@ -154,17 +154,15 @@ class Migrating:
         migration = work.migration
         schema = schema_of(work.draft, work.keys, migration.attribute, migration.schema_version)
         checked = self._registry.compile(schema)
-        memories = next(
-            self._rows.of(
-                work.draft.partition,
-                work.keys,
-                migration.attribute,
-                work.draft.revision,
-                after_id=migration.cursor,
-                step=work.room,
-            ),
-            [],
+        pages = self._rows.of(
+            work.draft.partition,
+            work.keys,
+            migration.attribute,
+            work.draft.revision,
+            after_id=migration.cursor,
+            step=work.room,
         )
+        memories: Sequence[Memory] = next(filter(None, pages), ())
         if not memories:
             return replace(work.operation, migration=replace(migration, closing=True))
         for found in memories:
