@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
 import pytest
-from pillion.bootstrap import SystemClock, Uuid7Source
+from pillion.bootstrap import Uuid7Source
+from pillion.clocks import SteadyClock
 from pillion.domain.memory import MemoryKind, Source, SourceKind
 from pillion.domain.mutations import (
     AddMemory,
@@ -140,7 +141,7 @@ def memories() -> Iterator[AddMemory]:
 @pytest.fixture(scope="module")
 def call(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Method]:
     """Calls a method with bytes, as gRPC's thread does."""
-    clock = SystemClock()
+    clock = SteadyClock()
     use_cases = assemble(
         store=open_store(StoreSettings(directory=tmp_path_factory.mktemp("calls") / "store")),
         store_kind="lmdb",

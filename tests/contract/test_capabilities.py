@@ -13,7 +13,8 @@ import pytest
 from google.protobuf import message_factory
 from google.rpc import error_details_pb2
 from grpc_status import rpc_status
-from pillion.bootstrap import SystemClock, Uuid7Source
+from pillion.bootstrap import Uuid7Source
+from pillion.clocks import SteadyClock
 from pillion.schemas.json_schema import JsonSchemaCompiler
 from pillion.service import ServiceSettings, assemble
 from pillion.transport.capabilities import FEATURES, METHODS
@@ -113,7 +114,7 @@ ASKS = {
 @pytest.fixture(scope="module")
 def channel(tmp_path_factory):
     socket = tmp_path_factory.mktemp("s") / "s"
-    clock = SystemClock()
+    clock = SteadyClock()
     store = open_store(StoreSettings(random_bytes=secrets.token_bytes))
     use_cases = assemble(
         store=store,

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib.metadata
-import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
 
@@ -18,6 +17,7 @@ from pillion_storage.api import StoreSettings
 from pillion_storage.schema import FORMAT_VERSION
 
 from pillion import __version__
+from pillion.clocks import SteadyClock
 from pillion.config import SettingsError, parse_address
 from pillion.embedders.entry_points import PluginError, installed, load_factory
 from pillion.embedders.errors import EmbedderMisconfigured
@@ -46,14 +46,6 @@ if TYPE_CHECKING:
 STORES: Final = "pillion.stores"
 SUMMARIZERS: Final = "pillion.summarizers"
 NO_EMBEDDER: Final = "none"
-
-
-class SystemClock:
-    """The machine's clock."""
-
-    def now_us(self) -> int:
-        """Return microseconds since the Unix epoch, UTC."""
-        return time.time_ns() // 1000
 
 
 class Uuid7Source:
@@ -95,12 +87,14 @@ def start(settings: Settings) -> Running:
     authenticator = _authenticator(settings)
     summarizers = _summarizers()
     with contextlib.ExitStack() as opened:
-        store = _open_store(settings)
+        clock = SteadyClock()
+        store = _open_store(settings, clock)
         opened.callback(store.close)
+        for partition in store.partitions():
+            clock.not_before(store.head(partition).recorded_at)
         embedder = _open_embedder(settings)
         if embedder is not None:
             opened.callback(embedder.close)
-        clock = SystemClock()
         use_cases = assemble(
             store=store,
             store_kind=settings.store,
@@ -170,7 +164,7 @@ def _authenticator(settings: Settings) -> Authenticator:
         raise SettingsError(f"token_file: {error}") from None
 
 
-def _open_store(settings: Settings) -> Store:
+def _open_store(settings: Settings, clock: SteadyClock) -> Store:
     points = importlib.metadata.entry_points(group=STORES)
     if settings.store not in points.names:
         known = ", ".join(sorted(points.names))
@@ -186,6 +180,7 @@ def _open_store(settings: Settings) -> Store:
             queue_batches_max=options.queue_batches_max,
             queue_bytes_max=options.queue_bytes_max,
             tokens_max=options.tokens_max,
+            clock_us=clock.now_us,
         )
     )
 
