@@ -1,113 +1,244 @@
-"""Laws of a fact's timeline, at the level of pure plans and through the whole service.
+"""Laws of a fact's timeline, at the level of pure plans.
 
-The model is brute force: a set of statements, each of which holds until the next one begins.
+The reference is ``pillion_testing.timeline.Model``: the whole set of statements, folded anew.
 """
 
 from __future__ import annotations
+
+import itertools
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pillion.domain.errors import PillionError, Reason
+from pillion.domain.limits import INSTANT_MAX_US, INSTANT_MIN_US
 from pillion.domain.memory import FOREVER, SourceKind
 from pillion.domain.mutations import ConflictPolicy, Outcome
-from pillion.domain.timeline import (
-    SOURCE_PRECEDENCE,
-    Statement,
-    Surroundings,
-    plan_put,
-)
+from pillion.domain.timeline import SOURCE_PRECEDENCE, Around, Statement, plan_put
 from pillion_testing.service import refusal
-from pillion_testing.timeline import PureTimeline
+from pillion_testing.timeline import Model, PureTimeline, Told, told
 
+USER = SourceKind.USER_STATEMENT
 INSTANTS = st.integers(0, 11)
+LENGTHS = st.sampled_from([None, None, 1, 2, 4, 7])
 VALUES = st.sampled_from([b"a", b"b", b"c"])
-PROBES = range(-1, 14)
+PROBES = range(-1, 20)
+PREFER = ConflictPolicy.PREFER_SOURCE
+CORRECT = ConflictPolicy.CORRECT
 
 
-def statement(instant, value, *, valid_to=None, policy=ConflictPolicy.REJECT):
-    return Statement(instant, value, SourceKind.USER_STATEMENT, valid_to, policy)
+def statement(instant, value, *, valid_to=None, policy=ConflictPolicy.REJECT, source=USER):
+    return Statement(instant, value, source, valid_to, policy)
 
 
-def model_coverage(statements: dict[int, bytes]) -> list[bytes | None]:
-    """Each statement holds until the next one begins."""
-    shown = []
-    for probe in PROBES:
-        begun = [instant for instant in statements if instant <= probe]
-        shown.append(statements[max(begun)] if begun else None)
-    return shown
-
-
-@given(st.dictionaries(INSTANTS, VALUES, max_size=9), st.randoms(use_true_random=False))
-def test_any_arrival_order_gives_the_coverage_of_the_sorted_statements(statements, random):
-    order = list(statements)
-    random.shuffle(order)
-    timeline = PureTimeline()
-    for instant in order:
-        timeline.put(statement(instant, statements[instant]))
-    assert timeline.coverage(PROBES) == model_coverage(statements)
+def check(timeline: PureTimeline, model: Model) -> None:
+    """The entries say what the set of statements says, and nothing overlaps."""
+    assert timeline.coverage(PROBES) == model.coverage(PROBES)
+    assert timeline.holders(PROBES) == model.holders(PROBES)
+    segments = timeline._segments()
+    for one, following in itertools.pairwise(segments):
+        assert one.valid_from < one.valid_to <= following.valid_from
+    for (start, has_value), one in model.told.items():
+        if has_value:  # every statement has an entry of its own, at its own instant
+            entry = timeline.entries[start]
+            assert (entry.begun, entry.fingerprint) == (start, one.value)
+            assert entry.stated_to == one.to
 
 
 @st.composite
-def actions(draw):
-    kind = draw(st.sampled_from(["put", "put", "put", "end", "correct", "retract"]))
-    instant = draw(st.integers(0, 6))
-    value = draw(st.sampled_from([b"a", b"b"]))
-    end = instant + draw(st.integers(1, 4)) if kind == "end" else None
-    return kind, instant, value, end
+def sets_of_statements(draw, values=VALUES):
+    """Statements by instant: value and end."""
+    ends = st.tuples(values, LENGTHS)
+    drawn = draw(st.dictionaries(INSTANTS, ends, max_size=9))
+    return {
+        at: statement(at, value, valid_to=None if length is None else at + length)
+        for at, (value, length) in drawn.items()
+    }
 
 
-@given(st.lists(actions(), max_size=14))
-def test_an_action_changes_coverage_only_inside_its_own_interval(steps):
-    timeline = PureTimeline()
-    for kind, instant, value, end in steps:
-        before = timeline.coverage(PROBES)
-        row = timeline.holding(instant)
-        if kind == "retract":
-            if row is None:
-                continue
-            timeline.retract(instant)
-        else:
-            policy = ConflictPolicy.CORRECT if kind == "correct" else ConflictPolicy.REJECT
-            stated = statement(instant, value, valid_to=end, policy=policy)
-            error = refusal(lambda stated=stated: timeline.put(stated))
-            if error is not None:
-                assert error.reason is Reason.FACT_CONFLICT
-                assert timeline.coverage(PROBES) == before
-                continue
-            row = timeline.holding(instant)
-            assert row is not None
-        touched = range(instant, row.valid_to if row.valid_to != FOREVER else 99)
-        after = timeline.coverage(PROBES)
-        for probe, old, new in zip(PROBES, before, after, strict=True):
-            if probe not in touched:
-                assert old == new, f"{kind} at {instant} changed what was so at {probe}"
-        if kind != "retract":
-            assert timeline.value(instant) == value
-            if end is not None and end in PROBES:
-                # An explicit end never makes the statement's own value last longer.
-                index = PROBES.index(end)
-                assert after[index] == before[index]
-            if end is not None:
-                assert all(timeline.value(one) == value for one in range(instant, end))
-        else:
-            assert timeline.value(instant) is None
+@settings(max_examples=settings.default.max_examples * 2)
+@given(sets_of_statements(), st.randoms(use_true_random=False))
+def test_any_arrival_order_gives_what_the_set_says(statements, random):
+    order = list(statements.values())
+    random.shuffle(order)
+    timeline, model = PureTimeline(), Model()
+    for one in order:
+        timeline.put(one)
+        model.tell(told(one))
+        check(timeline, model)
 
 
-@given(
-    st.dictionaries(INSTANTS, VALUES, min_size=1, max_size=8),
-    st.randoms(use_true_random=False),
+SHARED = st.dictionaries(
+    st.tuples(st.integers(0, 6), st.sampled_from(list(SourceKind))),
+    st.tuples(st.sampled_from([b"a", b"b"]), LENGTHS),
+    max_size=12,
 )
+
+
+@settings(max_examples=settings.default.max_examples * 2)
+@given(SHARED, st.randoms(use_true_random=False), st.lists(st.integers(0, 99), max_size=3))
+def test_any_arrival_order_lets_the_strongest_source_of_an_instant_win(shared, random, again):
+    """Ties too: a source that says the same again, up to another instant."""
+    statements = [
+        statement(at, value, valid_to=length and at + length, policy=PREFER, source=kind)
+        for (at, kind), (value, length) in shared.items()
+    ]
+    if statements:
+        for number in again:
+            one = statements[number % len(statements)]
+            statements.append(
+                statement(
+                    one.valid_from,
+                    one.fingerprint,
+                    valid_to=one.valid_from + 1 + number % 9,
+                    policy=PREFER,
+                    source=one.source_kind,
+                )
+            )
+    expected = Model(told(one) for one in statements)
+    random.shuffle(statements)
+    timeline, model = PureTimeline(), Model()
+    for one in statements:
+        timeline.put(one)
+        model.tell(told(one))
+        check(timeline, model)
+    assert model.told == expected.told
+
+
+@given(sets_of_statements(), st.randoms(use_true_random=False))
 def test_stating_everything_again_changes_nothing(statements, random):
     timeline = PureTimeline()
-    for instant, value in statements.items():
-        timeline.put(statement(instant, value))
+    for one in statements.values():
+        timeline.put(one)
     before = dict(timeline.entries)
-    order = list(statements)
+    order = list(statements.values())
     random.shuffle(order)
-    for instant in order:
-        assert timeline.put(statement(instant, statements[instant])) is Outcome.EVIDENCE
+    for one in order:
+        assert timeline.put(one) is Outcome.EVIDENCE
     assert timeline.entries == before
+
+
+STEPS = st.tuples(
+    st.sampled_from(["put", "put", "put", "correct", "prefer", "retract", "never", "restore"]),
+    st.integers(0, 7),
+    st.sampled_from([b"a", b"b"]),
+    LENGTHS,
+    st.sampled_from([USER, SourceKind.DOCUMENT, SourceKind.USER_CONFIRMATION]),
+)
+
+
+class Steps:
+    """Carries steps out on a timeline and on the set of statements, and compares."""
+
+    def __init__(self) -> None:
+        self.timeline = PureTimeline()
+        self.model = Model()
+        self.taken: dict = {}
+
+    def step(self, kind, instant, value, length, source) -> range | None:
+        """Take one step; return the instants at which it may change anything."""
+        if kind == "restore":
+            return self.restore(instant)
+        if kind in {"retract", "never"}:
+            return self.retract(kind, instant)
+        return self.put(kind, instant, value, length, source)
+
+    def put(self, kind, instant, value, length, source):
+        policy = {"correct": CORRECT, "prefer": PREFER}.get(kind, ConflictPolicy.REJECT)
+        one = statement(
+            instant, value, valid_to=length and instant + length, policy=policy, source=source
+        )
+        old = self.model.told.get((instant, True))
+        entries = dict(self.timeline.entries)
+        error = refusal(lambda: self.timeline.put(one))
+        if error is not None:
+            assert error.reason is Reason.FACT_CONFLICT
+            assert old is not None
+            assert old.value != value
+            assert self.timeline.entries == entries
+            return None
+        if policy is CORRECT and old is not None and old.value != value:
+            del self.model.told[instant, True]
+        self.model.tell(told(one))
+        return range(instant, max(one.to, old.to if old is not None else 0))
+
+    def retract(self, kind, instant):
+        row = self.timeline.holding(instant)
+        if row is None:
+            return None
+        begin = row.valid_from if kind == "never" else instant
+        evidence = [
+            one
+            for one in self.timeline.entries.values()
+            if self.timeline.counts(one, row) and one.valid_from >= begin
+        ]
+        every = [
+            one.stated_to
+            for one in self.timeline.entries.values()
+            if self.timeline.counts(one, row)
+        ]
+        to = max([row.valid_to, row.stated_to, *every])
+        gone = [self.model.told.pop((one.valid_from, True)) for one in evidence]
+        never = begin == row.valid_from and row.continues is None
+        if never:
+            gone.append(self.model.told.pop((row.valid_from, True)))
+        else:
+            self.model.tell(Told(begin, to, None))
+        self.taken[self.timeline.retract(begin, row)] = begin, never, gone
+        return range(begin, to)
+
+    def restore(self, number):
+        if not self.taken:
+            return None
+        memory_id = list(self.taken)[number % len(self.taken)]
+        begin, never, gone = self.taken.pop(memory_id)
+        before = dict(self.timeline.entries)
+        # What took the very place of evidence asleep has replaced it for good.
+        left = [
+            one
+            for one in gone
+            if one.start == begin
+            or ((entry := before.get(one.start)) is not None and entry.is_evidence)
+        ]
+        error = refusal(lambda: self.timeline.restore(memory_id))
+        if error is not None:
+            assert error.reason is Reason.FACT_CONFLICT
+            assert self.timeline.entries == before
+            return None
+        if not never:
+            self.model.told.pop((begin, False), None)
+        for one in left:
+            self.model.told.setdefault((one.start, True), one)
+        return range(begin, max([FOREVER, *(one.to for one in gone)]))
+
+
+@settings(max_examples=settings.default.max_examples * 2)
+@given(st.lists(STEPS, max_size=14))
+def test_plans_are_the_fold_of_the_set_and_change_only_what_they_may(steps):
+    both = Steps()
+    for one in steps:
+        before = both.timeline.holders(PROBES)
+        touched = both.step(*one)
+        check(both.timeline, both.model)
+        for probe, old, new in zip(PROBES, before, both.timeline.holders(PROBES), strict=True):
+            if touched is None or probe not in touched:
+                assert old == new, f"{one} changed what was so at {probe}"
+
+
+@settings(max_examples=settings.default.max_examples * 2)
+@given(st.lists(STEPS, max_size=10), st.integers(0, 7), st.booleans())
+def test_a_retraction_that_is_taken_back_leaves_no_trace(steps, instant, never):
+    both = Steps()
+    for one in steps:
+        both.step(*one)
+    row = both.timeline.holding(instant)
+    if row is None:
+        return
+    begin = row.valid_from if never else instant
+    before = both.timeline.holders(PROBES)
+    memory_id = both.timeline.retract(begin, row)
+    both.timeline.restore(memory_id)
+    assert both.timeline.holders(PROBES) == before
 
 
 @given(
@@ -121,17 +252,23 @@ def test_a_statement_of_one_instant_with_two_values_is_settled_by_the_policy(
     instant = sorted(statements)[place % len(statements)]
     order = list(statements)
     random.shuffle(order)
-    timeline = PureTimeline()
+    timeline, model = PureTimeline(), Model()
     for one in order:
         timeline.put(statement(one, statements[one]))
+        model.tell(Told(one, FOREVER, statements[one]))
     holding = timeline.holding(instant)
     other = b"x"
     with pytest.raises(PillionError) as caught:
         timeline.put(statement(instant, other))
     assert caught.value.reason is Reason.FACT_CONFLICT
     assert caught.value.metadata["existing_id"] == str(holding.memory_id)
-    timeline.put(statement(instant, other, policy=ConflictPolicy.CORRECT))
-    assert timeline.coverage(PROBES) == model_coverage({**statements, instant: other})
+    timeline.put(statement(instant, other, policy=CORRECT))
+    model.told[instant, True] = Told(instant, FOREVER, other)
+    check(timeline, model)
+
+
+def shown(timeline):
+    return [(one.valid_from, one.valid_to, one.fingerprint) for one in timeline.rows()]
 
 
 def test_evidence_wakes_up_when_a_late_arrival_lands_before_it():
@@ -139,24 +276,61 @@ def test_evidence_wakes_up_when_a_late_arrival_lands_before_it():
     assert timeline.put(statement(1, b"a")) is Outcome.CREATED
     assert timeline.put(statement(5, b"a")) is Outcome.EVIDENCE
     assert timeline.put(statement(3, b"b")) is Outcome.INSERTED
-    assert [(one.valid_from, one.valid_to, one.fingerprint) for one in timeline.rows()] == [
-        (1, 3, b"a"),
-        (3, 5, b"b"),
-        (5, FOREVER, b"a"),
-    ]
+    assert shown(timeline) == [(1, 3, b"a"), (3, 5, b"b"), (5, FOREVER, b"a")]
 
 
-def test_the_same_value_with_a_later_end_is_no_conflict_with_its_own_evidence():
+def test_an_explicit_end_may_run_past_a_later_statement():
+    timeline = PureTimeline()
+    timeline.put(statement(5, b"b", valid_to=7))
+    assert timeline.put(statement(1, b"a", valid_to=9)) is Outcome.INSERTED
+    assert shown(timeline) == [(1, 5, b"a"), (5, 7, b"b"), (7, 9, b"a")]
+
+
+def test_what_goes_on_behind_an_end_counts_from_where_it_began():
+    timeline = PureTimeline()
+    timeline.put(statement(1, b"a"))
+    timeline.put(statement(3, b"b", valid_to=5))
+    timeline.put(statement(2, b"c"))
+    assert shown(timeline) == [(1, 2, b"a"), (2, 3, b"c"), (3, 5, b"b"), (5, FOREVER, b"c")]
+
+
+def test_the_same_value_with_a_later_end_makes_the_row_longer():
     timeline = PureTimeline()
     timeline.put(statement(1, b"a", valid_to=5))
     timeline.put(statement(4, b"a", valid_to=5))
-    timeline.put(statement(3, b"a", valid_to=8))
-    assert [timeline.value(one) for one in range(1, 9)] == [b"a"] * 7 + [None]
+    assert timeline.put(statement(3, b"a", valid_to=8)) is Outcome.EVIDENCE
+    assert shown(timeline) == [(1, 8, b"a")]
+
+
+def test_a_late_arrival_before_a_retraction_ends_with_it():
+    timeline = PureTimeline()
+    timeline.put(statement(1, b"a"))
+    timeline.retract(5)
+    timeline.put(statement(3, b"b"))
+    assert shown(timeline) == [(1, 3, b"a"), (3, 5, b"b")]
+
+
+def test_a_statement_at_the_instant_of_a_retraction_does_not_undo_it():
+    timeline = PureTimeline()
+    timeline.put(statement(1, b"a"))
+    timeline.retract(5)
+    timeline.put(statement(5, b"b", valid_to=7))
+    assert shown(timeline) == [(1, 5, b"a"), (5, 7, b"b")]
+
+
+@pytest.mark.parametrize("value", [b"a", b"b"])
+def test_the_ends_of_time_are_instants_like_others(value):
+    timeline = PureTimeline()
+    timeline.put(statement(INSTANT_MIN_US, b"a", valid_to=INSTANT_MAX_US))
+    timeline.put(statement(INSTANT_MAX_US, value))
+    assert timeline.value(INSTANT_MIN_US - 1) is None
+    assert timeline.value(INSTANT_MAX_US - 1) == b"a"
+    assert timeline.value(INSTANT_MAX_US) == value
 
 
 def test_an_end_before_the_start_is_refused_by_name():
     with pytest.raises(PillionError) as caught:
-        plan_put(Surroundings(), statement(3, b"a", valid_to=3))
+        plan_put(Around(), statement(3, b"a", valid_to=3))
     assert caught.value.reason is Reason.INTERVAL_EMPTY
     assert caught.value.violations[0].field == "valid_to"
 
@@ -166,7 +340,7 @@ def test_an_end_before_the_start_is_refused_by_name():
 def test_prefer_source_lets_the_better_source_win(first, second):
     timeline = PureTimeline()
     timeline.put(Statement(1, b"a", first))
-    other = Statement(1, b"b", second, None, ConflictPolicy.PREFER_SOURCE)
+    other = Statement(1, b"b", second, None, PREFER)
     if first is second:
         with pytest.raises(PillionError) as caught:
             timeline.put(other)
@@ -177,39 +351,12 @@ def test_prefer_source_lets_the_better_source_win(first, second):
     assert timeline.value(1) == (b"b" if better else b"a")
 
 
-# Statements that share an instant: each from a source of its own, so that one of them is strongest.
-SHARED = st.dictionaries(
-    st.tuples(st.integers(0, 5), st.sampled_from(list(SourceKind))),
-    st.sampled_from([b"a", b"b"]),
-    max_size=12,
-)
-
-
-def strongest(statements: dict[tuple[int, SourceKind], bytes]) -> dict[int, bytes]:
-    """What the strongest source says at each instant."""
-    ranked = sorted(statements, key=lambda one: SOURCE_PRECEDENCE[one[1]])
-    return {instant: statements[instant, kind] for instant, kind in ranked}
-
-
-@settings(max_examples=settings.default.max_examples * 3)
-@given(SHARED, st.randoms(use_true_random=False))
-def test_any_arrival_order_lets_the_strongest_source_of_an_instant_win(statements, random):
-    order = list(statements)
-    random.shuffle(order)
-    timeline = PureTimeline()
-    for instant, kind in order:
-        said = statements[instant, kind]
-        timeline.put(Statement(instant, said, kind, None, ConflictPolicy.PREFER_SOURCE))
-    assert timeline.coverage(PROBES) == model_coverage(strongest(statements))
-
-
 @pytest.mark.parametrize("begun", [1, 20])
 def test_a_weaker_source_does_not_override_a_confirmation_that_was_evidence(begun):
     timeline = PureTimeline()
-    prefer = ConflictPolicy.PREFER_SOURCE
     timeline.put(Statement(begun, b"a", SourceKind.DOCUMENT))
     confirmed = Statement(20, b"a", SourceKind.USER_CONFIRMATION)
     assert timeline.put(confirmed) is Outcome.EVIDENCE
-    other = Statement(20, b"b", SourceKind.TOOL_RESULT, None, prefer)
+    other = Statement(20, b"b", SourceKind.TOOL_RESULT, None, PREFER)
     assert timeline.put(other) is Outcome.KEPT_EXISTING
     assert timeline.value(20) == b"a"

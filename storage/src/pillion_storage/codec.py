@@ -10,6 +10,7 @@ Ids are 16 raw bytes, instants microseconds since the epoch, FOREVER is left out
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, cast
 from uuid import UUID
 
@@ -29,7 +30,7 @@ from pillion.domain.memory import (
     SourceKind,
 )
 from pillion.domain.scope import Subject
-from pillion.domain.timeline import Entry
+from pillion.domain.segments import Entry, Shape, Sleep
 from pillion.domain.values import Value, ValueKind
 
 from pillion_storage.errors import Corrupt
@@ -283,27 +284,55 @@ def decode_episode(episode_id: UUID, data: bytes, version: int) -> Episode:
 # --- timeline entries --------------------------------------------------------------------------
 
 
-_ROW: Final = 1
-_EVIDENCE: Final = 2
 _EVIDENCE_VECTOR: Final = 5  # its place in the body
+# Entries of format 1 are shorter: what they lack is read as they meant it.
+_SEGMENT_PARTS: Final = 9
+_EVIDENCE_PARTS: Final = 8
+_HEAD_EPOCH: Final = 1
+FIRST_EPOCH: Final = 1  # of a timeline that has seen no retraction; 0 is that of format 1
 
 
-def encode_row(entry: Entry) -> bytes:
-    """Return a ROW entry as stored; its instant is in the key."""
-    end = entry.valid_to if entry.valid_to != FOREVER else None
-    return pack([_ROW, entry.memory_id.bytes, entry.fingerprint, int(entry.source_kind), end])
+def _open(instant: int | None) -> int | None:
+    return None if instant == FOREVER else instant
+
+
+def _end(stored: int | None) -> int:
+    return FOREVER if stored is None else stored
+
+
+def encode_segment(entry: Entry) -> bytes:
+    """Return a ROW or NOTHING entry as stored; its instant is in the key."""
+    nothing_to = entry.nothing_to
+    return pack(
+        [
+            int(entry.shape),
+            entry.memory_id.bytes,
+            entry.fingerprint,
+            int(entry.source_kind),
+            _open(entry.valid_to),
+            _open(entry.stated_to),
+            entry.continues,
+            entry.epoch,
+            nothing_to if nothing_to is None else [_open(nothing_to)],
+        ]
+    )
 
 
 def encode_evidence(entry: Entry, statement: Memory, vector: bytes = b"") -> bytes:
     """Return an EVIDENCE entry as stored, with all that it needs to become a row one day."""
-    body = [
-        _EVIDENCE,
-        entry.memory_id.bytes,
-        entry.fingerprint,
-        int(entry.source_kind),
-        encode_memory(statement),
-    ]
-    return pack([*body, vector] if vector else body)
+    stated_to = entry.stated_to
+    return pack(
+        [
+            int(Shape.EVIDENCE),
+            entry.memory_id.bytes,
+            entry.fingerprint,
+            int(entry.source_kind),
+            encode_memory(statement),
+            vector,
+            stated_to if stated_to is None else [_open(stated_to)],
+            entry.epoch,
+        ]
+    )
 
 
 def decode_entry(valid_from: int, data: bytes) -> Entry:
@@ -315,17 +344,131 @@ def decode_entry(valid_from: int, data: bytes) -> Entry:
     body = unpack(data)
     try:
         shape, memory_id, fingerprint, source_kind, rest = body[:5]
-        is_row = {_ROW: True, _EVIDENCE: False}[shape]
-        return Entry(
-            valid_from,
-            UUID(bytes=memory_id),
-            fingerprint,
-            SourceKind(source_kind),
-            is_row,
-            rest if is_row and rest is not None else FOREVER,
+        entry = Entry(
+            valid_from, UUID(bytes=memory_id), fingerprint, SourceKind(source_kind), Shape(shape)
+        )
+        if entry.is_evidence:
+            if len(body) < _EVIDENCE_PARTS:
+                return replace(entry, stated_to=None)
+            stated, epoch = body[6:_EVIDENCE_PARTS]
+            return replace(entry, stated_to=stated and _end(stated[0]), epoch=epoch)
+        if len(body) < _SEGMENT_PARTS:
+            return replace(entry, valid_to=_end(rest), stated_to=_end(rest))
+        stated_to, continues, epoch, nothing = body[5:_SEGMENT_PARTS]
+        return replace(
+            entry,
+            valid_to=_end(rest),
+            stated_to=_end(stated_to),
+            continues=continues,
+            epoch=epoch,
+            nothing_to=nothing and _end(nothing[0]),
         )
     except _MISSHAPEN as error:
         raise Corrupt("timeline entry", type(error).__name__) from error
+
+
+def encode_head(epoch: int) -> bytes:
+    """Return the head of a timeline as stored: how many retractions it has seen."""
+    return pack({_HEAD_EPOCH: epoch})
+
+
+def decode_head(data: bytes | None) -> int:
+    """Return how many retractions a timeline has seen, by its stored head; None: it has none.
+
+    Raises:
+        Corrupt: It cannot be read as one.
+    """
+    if data is None:
+        return FIRST_EPOCH
+    fields: Fields = unpack(data)
+    try:
+        return int(fields.get(_HEAD_EPOCH, FIRST_EPOCH))
+    except _MISSHAPEN as error:
+        raise Corrupt("timeline head", type(error).__name__) from error
+
+
+@dataclass(frozen=True, slots=True)
+class TakenRecord:
+    """What a retraction took from a row, for it to be put back one day.
+
+    Attributes:
+        row: The row's entry as it was.
+        instant: From where it was taken.
+        to: Until where it was taken.
+        epoch: How many retractions the timeline had seen before.
+        recorded_at: When.
+    """
+
+    row: Entry
+    instant: int
+    to: int
+    epoch: int
+    recorded_at: int
+
+
+def encode_taken(taken: TakenRecord) -> bytes:
+    """Return what a retraction took from a row, as stored."""
+    return pack(
+        {
+            1: taken.row.valid_from,
+            2: encode_segment(taken.row),
+            3: taken.instant,
+            4: _open(taken.to),
+            5: taken.epoch,
+            6: taken.recorded_at,
+        }
+    )
+
+
+def decode_taken(data: bytes) -> TakenRecord:
+    """Return what a retraction took from a row.
+
+    Raises:
+        Corrupt: It cannot be read as that.
+    """
+    fields: Fields = unpack(data)
+    try:
+        row = decode_entry(fields[1], fields[2])
+        return TakenRecord(row, fields[3], _end(fields[4]), fields[5], fields[6])
+    except _MISSHAPEN as error:
+        raise Corrupt("what a retraction took", type(error).__name__) from error
+
+
+def encode_sleep(sleep: Sleep) -> bytes:
+    """Return which evidence a retraction took, as stored; its last epoch is in the key."""
+    return pack([sleep.fingerprint, sleep.start, _open(sleep.end), sleep.since])
+
+
+def decode_sleep(until: int, data: bytes) -> Sleep:
+    """Return which evidence a retraction took.
+
+    Raises:
+        Corrupt: It cannot be read as that.
+    """
+    body = unpack(data)
+    try:
+        fingerprint, start, end, since = body[:4]
+        return Sleep(fingerprint, start, _end(end), since, until)
+    except _MISSHAPEN as error:
+        raise Corrupt("evidence asleep", type(error).__name__) from error
+
+
+def encode_ending(memory: Memory) -> bytes:
+    """Return how a memory outside timelines ended before it was retracted, as stored."""
+    return pack({1: _open(memory.valid_to), 2: int(memory.end_reason)})
+
+
+def decode_ending(data: bytes) -> tuple[int, EndReason]:
+    """Return where a memory ended before it was retracted, and why.
+
+    Raises:
+        Corrupt: It cannot be read as that.
+    """
+    fields: Fields = unpack(data)
+    try:
+        return _end(fields[1]), EndReason(fields[2])
+    except _MISSHAPEN as error:
+        raise Corrupt("what a retraction took", type(error).__name__) from error
 
 
 def decode_evidence_statement(memory_id: UUID, data: bytes) -> tuple[Memory, bytes]:

@@ -24,7 +24,10 @@ partition's secret. A key is one family byte and fixed-width parts, so ranges ar
     u       operation id(16) memory id(16)          empty: a memory that a migration changed, until
                                                     its end
     v       memory id(16)                           a vector
+    w       fact(16) epoch(8)                       evidence that a retraction took with its row
     x       memory id(16)                           a text whose vector cannot be made
+    y       memory id(16)                           what a retraction took from a memory
+            memory id(16) 1                         the evidence in whose very place it stands
 
 ``about`` is the hash of a fact key or, for an untyped candidate, of subject, context and kind.
 Instants are 8 bytes, big endian, with the sign bit flipped, so that byte order is time order.
@@ -105,6 +108,16 @@ def episode_key(episode_id: UUID) -> bytes:
 def vector_key(memory_id: UUID) -> bytes:
     """Return the key of a memory's vector."""
     return b"v" + memory_id.bytes
+
+
+def taken_key(memory_id: UUID) -> bytes:
+    """Return the key of what a retraction took from a memory."""
+    return b"y" + memory_id.bytes
+
+
+def taken_evidence_key(memory_id: UUID) -> bytes:
+    """Return the key of the evidence in whose very place a retraction stands."""
+    return taken_key(memory_id) + b"\x01"
 
 
 def pending_key(memory_id: UUID) -> bytes:
@@ -252,6 +265,10 @@ class KeySpace:
     def entries(self, key: FactKey) -> bytes:
         """Return the prefix of a timeline's entries."""
         return b"t" + self.fact(key)
+
+    def sleep(self, key: FactKey, epoch: int) -> bytes:
+        """Return the key of the evidence that the retraction after an epoch took."""
+        return b"w" + self.fact(key) + instant_bytes(epoch)
 
     def of_subject(
         self, subject: Subject, record: SubjectRecord, instant: int, record_id: UUID

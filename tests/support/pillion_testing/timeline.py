@@ -1,37 +1,118 @@
-"""A timeline in memory that carries the domain's plans out, as ``service.timelines`` does."""
+"""Timelines in memory: the reference model, and one that carries the domain's plans out.
+
+``Model`` is what a timeline means: a set of statements, folded anew for every question. The other
+one keeps entries, as ``service.timelines`` does in a draft, and must never differ from it.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from pillion.domain.timeline import Entry, Statement, Surroundings, plan_put, plan_retract
+from pillion.domain.memory import SourceKind
+from pillion.domain.segments import Entry, Made, Sleep
+from pillion.domain.timeline import (
+    SOURCE_PRECEDENCE,
+    Around,
+    Plan,
+    Statement,
+    Taken,
+    check_retract,
+    leaves_the_set,
+    plan_put,
+    plan_restore,
+    plan_retract,
+    plan_withdraw,
+)
 
 if TYPE_CHECKING:
     from pillion.domain.mutations import Outcome
 
 
+@dataclass(frozen=True)
+class Told:
+    """One statement of the model: [start, to) with a value; None: a retraction."""
+
+    start: int
+    to: int
+    value: bytes | None
+    source: SourceKind = SourceKind.USER_STATEMENT
+
+
+class Model:
+    """The set of statements of one key, by when they begin and whether they say anything."""
+
+    def __init__(self, told=()) -> None:
+        self.told: dict[tuple[int, bool], Told] = {}
+        for one in told:
+            self.tell(one)
+
+    def tell(self, new: Told) -> None:
+        """Add a statement; the strongest source of an instant speaks for it."""
+        place = new.start, new.value is not None
+        old = self.told.get(place)
+        if old is None or new.value is None:
+            self.told[place] = new
+            return
+        rank, other = SOURCE_PRECEDENCE[new.source], SOURCE_PRECEDENCE[old.source]
+        if rank > other or (rank == other and new.value == old.value and new.to > old.to):
+            self.told[place] = new
+
+    def holder(self, instant: int) -> Told | None:
+        """Who holds at an instant: of those that cover it, the one that began last."""
+        covering = [one for one in self.told.values() if one.start <= instant < one.to]
+        return max(covering, key=lambda one: (one.start, one.value is not None), default=None)
+
+    def value(self, instant: int) -> bytes | None:
+        holder = self.holder(instant)
+        return holder.value if holder is not None else None
+
+    def coverage(self, probes) -> list[bytes | None]:
+        return [self.value(instant) for instant in probes]
+
+    def holders(self, probes) -> list[tuple[int, bytes] | None]:
+        """Which statement holds at each instant, by its start and its value."""
+        found = [self.holder(instant) for instant in probes]
+        return [
+            None if one is None or one.value is None else (one.start, one.value) for one in found
+        ]
+
+
 class PureTimeline:
-    """Carries plans out in memory, as ``service.timelines`` does in a draft."""
+    """Carries plans out in memory. It looks at the whole timeline for each of them."""
 
     def __init__(self) -> None:
         self.entries: dict[int, Entry] = {}
+        self.taken: dict[UUID, tuple[Entry, int, int, Entry | None]] = {}
+        self.sleeps: dict[int, Sleep] = {}
+        self.epoch = 1
         self._ids = 0
 
     def _id(self) -> UUID:
         self._ids += 1
         return UUID(int=self._ids)
 
+    def _segments(self) -> list[Entry]:
+        segments = (one for one in self.entries.values() if not one.is_evidence)
+        return sorted(segments, key=lambda one: one.valid_from)
+
     def rows(self) -> list[Entry]:
-        return sorted(
-            (one for one in self.entries.values() if one.is_row), key=lambda one: one.valid_from
-        )
+        return [one for one in self._segments() if one.is_row]
+
+    def segment(self, instant: int) -> Entry | None:
+        """The row, or retraction, whose interval has the instant."""
+        found = [
+            one
+            for one in self.entries.values()
+            if not one.is_evidence and one.valid_from <= instant < one.valid_to
+        ]
+        assert len(found) <= 1, "segments overlap"
+        return found[0] if found else None
 
     def holding(self, instant: int) -> Entry | None:
-        rows = [one for one in self.rows() if one.valid_from <= instant < one.valid_to]
-        assert len(rows) <= 1, "rows overlap"
-        return rows[0] if rows else None
+        segment = self.segment(instant)
+        return segment if segment is not None and segment.is_row else None
 
     def value(self, instant: int) -> bytes | None:
         row = self.holding(instant)
@@ -40,74 +121,134 @@ class PureTimeline:
     def coverage(self, probes) -> list[bytes | None]:
         return [self.value(instant) for instant in probes]
 
-    def around(self, instant: int, hidden=()) -> Surroundings:
-        holding = self.holding(instant)
-        at = self.entries.get(instant)
-        if at is not None and not at.is_row and not self._awake(at):
-            at = None
-        later = sorted(one for one in self.entries if one > instant)
+    def holders(self, probes) -> list[tuple[int, bytes] | None]:
+        """Which statement holds at each instant, found from the entries alone."""
         evidence = [
-            self.entries[one]
-            for one in later
-            if not self.entries[one].is_row
-            and holding is not None
-            and one < holding.valid_to
-            and self.entries[one].fingerprint == holding.fingerprint
+            (self.segment(one.valid_from), one)
+            for one in self.entries.values()
+            if one.is_evidence and self._awake(one)
         ]
-        rows = [self.entries[one] for one in later if self.entries[one].is_row]
-        return Surroundings(
-            holding,
-            at,
-            evidence[0] if evidence else None,
-            rows[0] if rows else None,
-            holding is not None and holding.memory_id in hidden,
-        )
+        found = []
+        for instant in probes:
+            row = self.holding(instant)
+            if row is None:
+                found.append(None)
+                continue
+            begun = [
+                one.valid_from
+                for supported, one in evidence
+                if supported is row and one.valid_from <= instant < one.stated_to
+            ]
+            found.append((max([row.begun, *begun]), row.fingerprint))
+        return found
 
     def _awake(self, entry: Entry) -> bool:
-        holding = self.holding(entry.valid_from)
-        return holding is not None and holding.fingerprint == entry.fingerprint
+        segment = self.segment(entry.valid_from)
+        return segment is not None and self.counts(entry, segment)
+
+    def counts(self, entry: Entry, row: Entry) -> bool:
+        """Whether evidence counts inside a row."""
+        return (
+            entry.is_evidence
+            and entry.supports(row)
+            and not any(one.holds(entry) for one in self.sleeps.values())
+        )
+
+    def around(self, instant: int, hidden=(), without: Entry | None = None) -> Around:
+        entries = [
+            one
+            for one in sorted(self.entries.values(), key=lambda one: one.valid_from)
+            if not one.is_evidence or self._awake(one)
+        ]
+        if without is not None:
+            entries = [
+                one
+                for one in entries
+                if not one.is_evidence or one.valid_from < instant or not self.counts(one, without)
+            ]
+        earlier = [one for one in entries if one.valid_from < instant]
+        before = next((one for one in reversed(earlier) if not one.is_evidence), None)
+        behind = earlier[earlier.index(before) + 1 :] if before is not None else []
+        ahead = tuple(one for one in entries if one.valid_from > instant)
+        made = Around(
+            before=before,
+            behind=tuple(behind),
+            at=next((one for one in entries if one.valid_from == instant), None),
+            ahead=ahead,
+            row_follows=any(one.is_row for one in ahead),
+            earlier=tuple(earlier),
+            epoch=self.epoch,
+        )
+        holding = made.holding(instant)
+        return replace(made, hidden=holding is not None and holding.memory_id in hidden)
+
+    def _carry_out(self, plan: Plan, row_id: UUID | None = None) -> None:
+        for one in plan.gone:
+            del self.entries[one.valid_from]
+        for one in plan.segments:
+            entry = one.entry
+            if one.made is Made.STATED and row_id is not None:
+                entry = replace(entry, memory_id=row_id)
+            elif one.made is not Made.KEPT:
+                entry = replace(entry, memory_id=self._id())
+            self.entries[entry.valid_from] = entry
 
     def put(self, statement: Statement, hidden=(), row_id: UUID | None = None) -> Outcome:
         """Carry a statement out. ``hidden``: rows out of recall; ``row_id``: of a new row."""
         plan = plan_put(self.around(statement.valid_from, hidden), statement)
-        at = statement.valid_from
-        if plan.new_row_to is None:
-            assert plan.supports is not None
-            if plan.mark_evidence:
-                self.entries[at] = Entry(
-                    at, plan.supports, statement.fingerprint, statement.source_kind, is_row=False
-                )
-            elif plan.strengthen is not None:
-                self.entries[at] = replace(plan.strengthen, source_kind=statement.source_kind)
-            return plan.outcome
-        if plan.close is not None:
-            self.entries[plan.close.valid_from] = replace(plan.close, valid_to=at)
-        self.entries[at] = Entry(
-            at,
-            row_id or self._id(),
-            statement.fingerprint,
-            statement.source_kind,
-            valid_to=plan.new_row_to,
-        )
-        old = plan.close or plan.correct
-        start = plan.resume_from
-        if plan.promote is not None:
-            assert start is None
-            start = plan.promote.valid_from
-        if start is not None:
-            assert old is not None
-            assert start == plan.new_row_to
-            said_by = (plan.promote or old).source_kind
-            self.entries[start] = Entry(
-                start, self._id(), old.fingerprint, said_by, valid_to=plan.resume_to
-            )
+        if plan.mark is not None:
+            self.entries[plan.mark.valid_from] = plan.mark
+        self._carry_out(plan, row_id or self._id())
         return plan.outcome
 
-    def retract(self, instant: int) -> None:
-        row = self.holding(instant)
+    def retract(self, instant: int, row: Entry | None = None) -> UUID:
+        """Retract the row that holds at an instant, or one that is given; return its id."""
+        row = row or self.holding(instant)
         assert row is not None
-        end = plan_retract(row, instant)
-        if end is None:
-            del self.entries[row.valid_from]
-        else:
-            self.entries[row.valid_from] = replace(row, valid_to=end)
+        begin = check_retract(row, instant)
+        around = self.around(begin, without=row)
+        to = max(
+            row.valid_to,
+            row.stated_to,
+            *(one.stated_to for one in self.entries.values() if self.counts(one, row)),
+        )
+        plan = (
+            plan_withdraw(around, row)
+            if leaves_the_set(row, instant)
+            else plan_retract(around, row, begin, to)
+        )
+        kept = self.entries.get(begin)
+        if kept is not None and not self.counts(kept, row):
+            kept = None
+        self.taken[row.memory_id] = row, begin, self.epoch, kept
+        self.sleeps[self.epoch] = Sleep(row.fingerprint, begin, row.valid_to, row.epoch, self.epoch)
+        self.epoch += 1
+        self._carry_out(plan)
+        return row.memory_id
+
+    def restore(self, memory_id: UUID) -> None:
+        """Take a retraction back."""
+        row, instant, epoch, kept = self.taken[memory_id]
+        sleep = self.sleeps[epoch]
+        evidence = tuple(
+            one
+            for one in self.entries.values()
+            if one.is_evidence and instant < one.valid_from and sleep.holds(one)
+        )
+        if kept is not None:
+            evidence = (kept, *evidence)
+        del self.sleeps[epoch]
+        try:
+            plan = plan_restore(self.around(instant), Taken(row, instant, evidence))
+        except BaseException:
+            self.sleeps[epoch] = sleep
+            raise
+        del self.taken[memory_id]
+        self._carry_out(plan, memory_id)
+        if kept is not None:
+            self.entries.setdefault(instant, kept)
+
+
+def told(statement: Statement) -> Told:
+    """A statement of the domain as the model takes it."""
+    return Told(statement.valid_from, statement.to, statement.fingerprint, statement.source_kind)

@@ -24,7 +24,7 @@ from pillion.domain.memory import (
     SourceKind,
 )
 from pillion.domain.scope import Subject
-from pillion.domain.timeline import Entry
+from pillion.domain.segments import Entry, Shape, Sleep
 from pillion.domain.values import Value, ValueKind
 from pillion_storage import codec
 from pillion_storage.errors import Corrupt
@@ -114,8 +114,12 @@ entries = st.builds(
     ids,
     st.binary(min_size=16, max_size=16),
     st.sampled_from(SourceKind),
-    st.just(True),
+    st.sampled_from([Shape.ROW, Shape.NOTHING]),
     ends,
+    ends,
+    st.none() | instants,
+    st.integers(0, 2**40),
+    st.none() | ends,
 )
 identities = st.builds(EmbedderIdentity, texts, texts, st.integers(1, 4096), texts, st.floats(0, 1))
 
@@ -125,6 +129,10 @@ DECODERS = {
     "entry": lambda data: codec.decode_entry(5, data),
     "evidence": lambda data: codec.decode_evidence_statement(ID, data),
     "embedder": codec.decode_embedder,
+    "head": codec.decode_head,
+    "taken": codec.decode_taken,
+    "sleep": lambda data: codec.decode_sleep(2, data),
+    "ending": codec.decode_ending,
 }
 
 
@@ -158,12 +166,14 @@ def test_an_episode_comes_back(episode):
 
 @given(entries)
 def test_a_row_comes_back(entry):
-    assert codec.decode_entry(entry.valid_from, codec.encode_row(entry)) == entry
+    assert codec.decode_entry(entry.valid_from, codec.encode_segment(entry)) == entry
 
 
 @given(entries, memories, st.just(b"") | st.binary(min_size=4, max_size=8))
 def test_evidence_comes_back_with_its_statement(entry, memory, vector):
-    evidence = replace(entry, is_row=False, valid_to=FOREVER)
+    evidence = replace(
+        entry, shape=Shape.EVIDENCE, valid_to=FOREVER, continues=None, nothing_to=None
+    )
     data = codec.encode_evidence(evidence, memory, vector)
     assert codec.decode_entry(evidence.valid_from, data) == evidence
     assert codec.decode_evidence_statement(ID, data) == (replace(memory, version=0), vector)
@@ -194,7 +204,7 @@ def test_a_later_versions_fields_of_an_episode_are_passed_over(episode, number):
 
 @given(entries, st.integers())
 def test_a_later_versions_parts_of_an_entry_are_passed_over(entry, part):
-    body = [*codec.unpack(codec.encode_row(entry)), part % 100]
+    body = [*codec.unpack(codec.encode_segment(entry)), part % 100]
     assert codec.decode_entry(entry.valid_from, codec.pack(body)) == entry
 
 
@@ -215,8 +225,8 @@ def test_cut_bytes_are_corrupt(memory, episode, entry, identity, data):
     for name, whole in {
         "memory": codec.encode_memory(memory),
         "episode": codec.encode_episode(episode),
-        "entry": codec.encode_row(entry),
-        "evidence": codec.encode_evidence(replace(entry, is_row=False), memory),
+        "entry": codec.encode_segment(entry),
+        "evidence": codec.encode_evidence(replace(entry, shape=Shape.EVIDENCE), memory),
         "embedder": codec.encode_embedder(identity),
     }.items():
         cut = data.draw(st.integers(0, len(whole) - 1))
@@ -263,7 +273,7 @@ def test_random_bytes_are_corrupt_or_read_never_another_error(name, data):
         5,
         "sixteen letters!",
         [1, "sixteen letters!", b"", 1, None],
-        [3, b"0" * 16, b"f" * 16, 1, None],
+        [4, b"0" * 16, b"f" * 16, 1, None],
         {1: "ab"},
         {1: ["a", "b"], 2: 9, 3: "", 4: [1, None, "", ""], 5: 0, 6: 0, 7: 0},
         {1: ["a", "b"], 2: 1, 3: "", 4: [1, "sixteen letters!", "", ""], 5: 0, 6: 0, 7: 0},
@@ -371,11 +381,21 @@ def golden_records() -> dict[str, bytes]:
         )
     )
     entry = Entry(5, UUID(int=1), b"f" * 16, SourceKind.USER_STATEMENT, valid_to=9)
-    made["row_closed"] = codec.encode_row(entry)
-    made["row_open"] = codec.encode_row(replace(entry, valid_to=FOREVER))
-    made["evidence"] = codec.encode_evidence(replace(entry, is_row=False), bare)
+    made["row_closed"] = codec.encode_segment(entry)
+    made["row_open"] = codec.encode_segment(replace(entry, valid_to=FOREVER))
+    made["row_resumed"] = codec.encode_segment(
+        replace(entry, stated_to=12, continues=-3, epoch=2, nothing_to=11)
+    )
+    made["nothing"] = codec.encode_segment(
+        replace(entry, shape=Shape.NOTHING, fingerprint=b"", epoch=1)
+    )
+    made["head"] = codec.encode_head(7)
+    made["taken"] = codec.encode_taken(codec.TakenRecord(entry, 7, 9, 2, 8))
+    made["sleep"] = codec.encode_sleep(Sleep(b"f" * 16, 7, 9, 1, 2))
+    made["ending"] = codec.encode_ending(bare)
+    made["evidence"] = codec.encode_evidence(replace(entry, shape=Shape.EVIDENCE), bare)
     made["evidence_with_vector"] = codec.encode_evidence(
-        replace(entry, is_row=False), bare, b"\x00\x00\x80?"
+        replace(entry, shape=Shape.EVIDENCE), bare, b"\x00\x00\x80?"
     )
     made["embedder"] = codec.encode_embedder(EmbedderIdentity("e5", "4", 384, "abc", 0.79))
     made["fingerprint_text"] = Value(ValueKind.TEXT, "2026-06-30").fingerprint
@@ -383,12 +403,50 @@ def golden_records() -> dict[str, bytes]:
     return made
 
 
+FORMER = "_format_1"
+
+
+def former_records() -> dict[str, str]:
+    """Records as a former format had them, which are never written again."""
+    stored = json.loads(GOLDEN.read_text())
+    return {name: data for name, data in stored.items() if name.endswith(FORMER)}
+
+
 def test_bytes_are_those_of_the_golden_vectors():
     """A change here is a change of the stored format: it needs a migration, not a new vector."""
     stored = json.loads(GOLDEN.read_text())
-    assert {name: data.hex() for name, data in golden_records().items()} == stored
+    made = {name: data.hex() for name, data in golden_records().items()}
+    assert made | former_records() == stored
+
+
+@pytest.mark.parametrize("name", sorted(former_records()))
+def test_entries_of_format_1_are_read_as_they_were_meant(name):
+    """A row ended where it ended; evidence lasted as long as its row; nobody had retracted yet."""
+    data = bytes.fromhex(former_records()[name])
+    entry = codec.decode_entry(5, data)
+    expected = Entry(5, UUID(int=1), b"f" * 16, SourceKind.USER_STATEMENT, epoch=0)
+    if name.startswith("evidence"):
+        assert entry == replace(expected, shape=Shape.EVIDENCE, stated_to=None)
+        vector = b"\x00\x00\x80?" if "vector" in name else b""
+        assert codec.decode_evidence_statement(ID, data)[1] == vector
+    else:
+        end = 9 if "closed" in name else FOREVER
+        assert entry == replace(expected, valid_to=end, stated_to=end)
+
+
+def test_a_head_of_format_1_has_seen_no_retraction():
+    assert codec.decode_head(codec.pack({})) == codec.FIRST_EPOCH == codec.decode_head(None)
+
+
+def test_what_a_retraction_took_comes_back():
+    entry = Entry(5, UUID(int=1), b"f" * 16, SourceKind.USER_STATEMENT, valid_to=9)
+    for to in (9, FOREVER):
+        taken = codec.TakenRecord(entry, 7, to, 2, 8)
+        assert codec.decode_taken(codec.encode_taken(taken)) == taken
+        sleep = Sleep(b"f" * 16, 7, to, 1, 2)
+        assert codec.decode_sleep(2, codec.encode_sleep(sleep)) == sleep
 
 
 if __name__ == "__main__":
-    shown = {name: data.hex() for name, data in golden_records().items()}
+    shown = {name: data.hex() for name, data in golden_records().items()} | former_records()
     GOLDEN.write_text(json.dumps(shown, indent=1, sort_keys=True) + "\n")

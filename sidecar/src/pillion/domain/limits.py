@@ -58,6 +58,9 @@ CLUSTER_SIZE_MIN: Final = 2
 CLUSTER_SIZE_MAX: Final = 100
 SKIPPED_CLUSTERS_MAX: Final = 100
 CLUSTER_IDS_MAX: Final = 64
+# Entries of a timeline that one statement may have to be compared with: those within its interval,
+# up to the first that names no end. Reading so many takes some tens of milliseconds.
+TIMELINE_WALK_MAX: Final = 20_000
 # A write whose records changed under it is planned again at most this often.
 COMMIT_TRIES_MAX: Final = 16
 # An open stream holds one of few threads, so one from which nothing comes is ended after this.

@@ -180,6 +180,14 @@ class RetractMemory:
 
 
 @dataclass(frozen=True, slots=True)
+class RestoreMemory:
+    """Take a memory's retraction back."""
+
+    memory_id: UUID
+    precondition: Precondition
+
+
+@dataclass(frozen=True, slots=True)
 class CloseOpenItem:
     """Close an open item."""
 
@@ -195,6 +203,7 @@ Mutation = (
     | PatchMemory
     | ConfirmMemory
     | RetractMemory
+    | RestoreMemory
     | CloseOpenItem
 )
 

@@ -1,32 +1,43 @@
-"""The timeline of one fact key: where a statement's interval goes. Pure: values in, a plan out.
+"""The timeline of one fact key: what a statement does to it. Pure: values in, a plan out.
 
-A timeline is a sequence of *entries* with distinct instants. A ROW entry begins an interval with
-a value. An EVIDENCE entry says that at its instant the value of the row that holds there was
-stated again. Evidence does not cut a row, but its instant is remembered: when a late arrival lands
-between a row's start and its evidence, the evidence speaks again and becomes a row. So the order
-in which statements arrive never decides what was so.
+A timeline is a function of the *set* of its statements, so the order in which they arrive never
+decides what was so. A statement holds from its instant until its end, if it names one; of several
+that cover an instant, the one that began last holds. A retraction is a statement of no value. A
+statement that was never so, or was corrected, leaves the set. ``segments`` turns a set into rows;
+a plan says which rows change, and reads no more of the timeline than can change.
 
 Invariants, at any recorded instant:
-  1. Rows of a key never overlap.
+  1. Segments of a key never overlap.
   2. An entry's instant is unique within its key.
-  3. Evidence counts only inside a row of the same value; elsewhere (after a retraction) it is
-     asleep, and ``Surroundings`` leaves it out.
-Instants are microseconds since the epoch; intervals are half-open.
+  3. Every statement of the set has an entry at its own instant.
+  4. Evidence that a retraction took with its row is asleep, and ``Around`` leaves it out.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
+from uuid import UUID
 
 from pillion.domain.errors import PillionError, Reason
 from pillion.domain.memory import FOREVER, SourceKind
 from pillion.domain.mutations import ConflictPolicy, Outcome
+from pillion.domain.segments import (
+    NO_VALUE,
+    Entry,
+    Made,
+    Said,
+    Segment,
+    Shape,
+    fold,
+    lay_out,
+    statements_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from uuid import UUID
 
+_NOBODY: Final = UUID(int=0)  # stands for the memory of a row that is yet to be named
 # Precedence of source kinds under PREFER_SOURCE: a higher number wins.
 SOURCE_PRECEDENCE: Final[Mapping[SourceKind, int]] = {
     SourceKind.USER_CONFIRMATION: 5,
@@ -39,51 +50,63 @@ SOURCE_PRECEDENCE: Final[Mapping[SourceKind, int]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """One entry of a timeline.
+class Around:
+    """What lies around an instant of one timeline, as far as it can matter.
 
     Attributes:
-        valid_from: Its instant.
-        memory_id: The row's memory; for evidence, the memory of the row that it first supported.
-        fingerprint: The fingerprint of the value that it states.
-        source_kind: The strongest source that states it at this instant.
-        is_row: Whether it begins an interval.
-        valid_to: Where the interval ends; meaningless for evidence.
+        before: The last segment that begins before the instant, whether or not it reaches it.
+        behind: Evidence for ``before`` from before the instant, in order of time: at least back
+            to a statement without an end.
+        at: The entry at the very instant, unless it is evidence asleep.
+        ahead: Segments after the instant, and evidence awake, in order of time, up to ``end``.
+        end: Up to where the plan at hand can change anything.
+        following: The segment that begins at ``end``, if one does.
+        row_follows: Whether any row begins after the instant.
+        earlier: Where a statement leaves the set: those before the instant that may show then,
+            in order of time.
+        hidden: Whether the row that holds is out of recall (forgotten, or past its expiry): a
+            statement that is made anew takes its place, whatever it says and whatever its policy.
+        epoch: How many retractions the timeline has seen.
     """
 
-    valid_from: int
-    memory_id: UUID
-    fingerprint: bytes
-    source_kind: SourceKind
-    is_row: bool = True
-    valid_to: int = FOREVER
-
-
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What lies around an instant of one timeline.
-
-    Attributes:
-        holding: The row whose interval holds the instant, if any.
-        at: The entry that begins at the very instant, if any: a row, or evidence that is awake.
-        next_evidence: The first evidence after the instant that supports ``holding``, if any.
-        next_row: The first row that begins after the instant, if any.
-        hidden: Whether ``holding`` is out of recall (forgotten, or past its expiry): a statement
-            that is made anew takes its place, whatever it says and whatever its policy.
-    """
-
-    holding: Entry | None = None
+    before: Entry | None = None
+    behind: tuple[Entry, ...] = ()
     at: Entry | None = None
-    next_evidence: Entry | None = None
-    next_row: Entry | None = None
+    ahead: tuple[Entry, ...] = ()
+    end: int = FOREVER
+    following: Entry | None = None
+    row_follows: bool = False
+    earlier: tuple[Entry, ...] = ()
     hidden: bool = False
+    epoch: int = 1
+
+    def holding(self, instant: int) -> Entry | None:
+        """Return the row that holds at the instant, if any."""
+        segment = self.before
+        if self.at is not None and not self.at.is_evidence:
+            segment = self.at
+        if segment is None or not segment.is_row or segment.valid_to <= instant:
+            return None
+        return segment
+
+    def statements(self) -> dict[tuple[int, bool], Said]:
+        """Return the statements that hold anywhere here, by rank."""
+        before = (self.before,) if self.before is not None else ()
+        at = (self.at,) if self.at is not None else ()
+        near = statements_of((*before, *self.behind, *at, *self.ahead))
+        return {**statements_of(self.earlier), **near}
+
+    def segments(self) -> dict[int, Entry]:
+        """Return the segments from the instant on, by where they begin."""
+        at = (self.at,) if self.at is not None else ()
+        return {one.valid_from: one for one in (*at, *self.ahead) if not one.is_evidence}
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
     """A statement of the key: when it begins, what it says, and who says so.
 
-    ``valid_to`` None means: until whatever is there next.
+    ``valid_to`` None means that it names no end.
     """
 
     valid_from: int
@@ -92,152 +115,165 @@ class Statement:
     valid_to: int | None = None
     policy: ConflictPolicy = ConflictPolicy.REJECT
 
+    @property
+    def to(self) -> int:
+        """Where it ends by its own words."""
+        return FOREVER if self.valid_to is None else self.valid_to
+
 
 @dataclass(frozen=True, slots=True)
-class PutPlan:
-    """What a statement does to a timeline.
+class Plan:
+    """What is to become of a timeline.
 
     Attributes:
         outcome: What becomes of the statement.
-        new_row_to: Where the new row, which begins at the statement's instant, ends; None when
-            no row is made.
-        ended_by: The row that begins where the new row ends, if one does.
+        segments: What is there then from ``before`` to ``end``, in order of time.
+        gone: Segments that are no longer there.
+        following: The segment that comes after ``segments``, if it adjoins them.
         supports: The row that the statement is evidence for, or that was kept instead of it.
-        mark_evidence: Whether an EVIDENCE entry is put at the statement's instant.
-        strengthen: The entry at the statement's instant, row or evidence, that this statement
-            repeats with a stronger source: it is kept with that source from now on.
-        close: The row that now ends at the statement's instant.
-        correct: The row that leaves the recorded present.
-        promote: Evidence for the closed or corrected row that becomes a row of its value, from
-            its own instant to ``resume_to``.
-        resume_from: Where the closed row's value goes on after an explicit end, to ``resume_to``.
-        resume_to: The closed row's former end.
+        mark: The evidence entry at the statement's instant, new or with a stronger source.
+        replaced: The row that the statement ended or took the place of.
+        withdrawn: The rank of the statement that was never so, if one leaves the set.
     """
 
     outcome: Outcome
-    new_row_to: int | None = None
-    ended_by: UUID | None = None
+    segments: tuple[Segment, ...] = ()
+    gone: tuple[Entry, ...] = ()
+    following: Entry | None = None
     supports: UUID | None = None
-    mark_evidence: bool = False
-    strengthen: Entry | None = None
-    close: Entry | None = None
-    correct: Entry | None = None
-    promote: Entry | None = None
-    resume_from: int | None = None
-    resume_to: int = FOREVER
+    mark: Entry | None = None
+    replaced: Entry | None = None
+    withdrawn: tuple[int, bool] | None = None
 
 
-def plan_put(around: Surroundings, statement: Statement) -> PutPlan:
+def plan_put(around: Around, statement: Statement) -> Plan:
     """Return what the statement does to the timeline.
 
     Raises:
         PillionError: INTERVAL_EMPTY when the statement's end does not come after its start;
             FACT_CONFLICT when another value begins at the same instant and the policy does not
-            settle it, or when an explicit end runs into statements that are already there.
+            settle it.
     """
     if statement.valid_to is not None and statement.valid_to <= statement.valid_from:
         raise PillionError.of_field("valid_to", "must come after valid_from", Reason.INTERVAL_EMPTY)
-    holding = around.holding
-    if holding is not None and around.hidden:
-        # Nobody sees what holds here, so it neither stands for the statement nor against it.
-        return _plan_cut(around, holding, statement)
-    if holding is not None and _agrees(holding, statement):
-        stronger = around.at is not None and _outranks(statement, around.at)
-        return PutPlan(
-            Outcome.EVIDENCE,
-            supports=holding.memory_id,
-            mark_evidence=around.at is None,
-            strengthen=around.at if stronger else None,
+    at, holding = around.at, around.holding(statement.valid_from)
+    resumed = at is not None and at.continues is not None
+    if holding is not None and not around.hidden and not resumed:
+        if holding.fingerprint == statement.fingerprint:
+            return _plan_evidence(around, holding, statement)
+        if at is not None and not _statement_prevails(at, holding, statement):
+            return Plan(Outcome.KEPT_EXISTING, supports=holding.memory_id)
+    return _plan_row(around, holding, statement)
+
+
+def _plan_evidence(around: Around, holding: Entry, statement: Statement) -> Plan:
+    """Plan a statement of the value that holds: no row begins, but one may last longer."""
+    at = around.at
+    if at is None:
+        told = Entry(
+            statement.valid_from,
+            holding.memory_id,
+            statement.fingerprint,
+            statement.source_kind,
+            Shape.EVIDENCE,
+            stated_to=statement.to,
+            epoch=around.epoch,
         )
-    if holding is None:
-        return _plan_in_gap(around, statement)
-    if around.at is not None and not _statement_prevails(around.at, holding, statement):
-        return PutPlan(Outcome.KEPT_EXISTING, supports=holding.memory_id)
-    return _plan_cut(around, holding, statement)
-
-
-def _agrees(holding: Entry, statement: Statement) -> bool:
-    """Return whether the statement says nothing that the holding row does not."""
-    return holding.fingerprint == statement.fingerprint and (
-        statement.valid_to is None or statement.valid_to <= holding.valid_to
-    )
-
-
-def _plan_in_gap(around: Surroundings, statement: Statement) -> PutPlan:
-    """Plan a statement that begins where nothing holds: it ends where the next row begins."""
-    end = _explicit_end(around, statement)
-    following = around.next_row
-    if end is None:
-        end = following.valid_from if following is not None else FOREVER
-    touches = following is not None and following.valid_from == end
-    return PutPlan(
-        Outcome.CREATED if following is None else Outcome.INSERTED,
-        new_row_to=end,
-        ended_by=following.memory_id if following is not None and touches else None,
-    )
-
-
-def _plan_cut(around: Surroundings, holding: Entry, statement: Statement) -> PutPlan:
-    """Plan a statement that begins inside a row: it takes the row's interval from there on."""
-    explicit = _explicit_end(around, statement)
-    evidence = _contrary_evidence(around, statement)
-    promote: Entry | None = None
-    resume_from: int | None = None
-    if evidence is not None and (explicit is None or evidence.valid_from == explicit):
-        end = evidence.valid_from
-        promote = evidence
-    elif explicit is not None and explicit < holding.valid_to:
-        end = explicit
-        resume_from = explicit
     else:
-        end = holding.valid_to if explicit is None else explicit
-    corrects = holding.valid_from == statement.valid_from
-    following = around.next_row
-    touches = following is not None and following.valid_from == end
-    goes_on = promote is not None or resume_from is not None
+        told = _heard_again(at, holding, statement)
+    segments = around.segments()
+    if told.is_row:
+        segments[told.valid_from] = told
+    said = Said(told.rank, end_of(told, holding), told.fingerprint, told.source_kind, told, holding)
+    statements = {**around.statements(), told.rank: said}
+    laid, gone = _relaid(around, statement.valid_from, statements, segments)
+    for one in laid:
+        if one.was is told:
+            one.was = at
+    return Plan(
+        Outcome.EVIDENCE,
+        tuple(laid),
+        tuple(gone),
+        around.following,
+        supports=holding.memory_id,
+        mark=told if told.is_evidence and told != at else None,
+    )
+
+
+def _heard_again(at: Entry, holding: Entry, statement: Statement) -> Entry:
+    """Return the entry of an instant that is stated once more with the same value.
+
+    The strongest source of an instant speaks for it, in its end too; of equal ones, the later end.
+    """
+    new = SOURCE_PRECEDENCE[statement.source_kind]
+    old = SOURCE_PRECEDENCE[at.source_kind]
+    if new > old:
+        return replace(at, source_kind=statement.source_kind, stated_to=statement.to)
+    if new == old and statement.to > end_of(at, holding):
+        return replace(at, stated_to=statement.to)
+    return at
+
+
+def end_of(entry: Entry, row: Entry) -> int:
+    """Return where an entry's statement ends by its own words."""
+    stated_to = entry.stated_to if entry.stated_to is not None else row.stated_to
+    return FOREVER if stated_to is None else stated_to
+
+
+def _plan_row(around: Around, holding: Entry | None, statement: Statement) -> Plan:
+    """Plan a statement that makes a row of its own, perhaps in the place of another one."""
+    instant, at = statement.valid_from, around.at
+    stated = Entry(
+        instant,
+        holding.memory_id if holding is not None else _NOBODY,
+        statement.fingerprint,
+        statement.source_kind,
+        stated_to=statement.to,
+        epoch=around.epoch,
+    )
+    statements = around.statements()
+    segments = around.segments()
+    if at is not None and at.continues is None:
+        if at.shape is not Shape.NOTHING:
+            statements.pop(at.rank, None)
+            segments = {start: one for start, one in segments.items() if one.rank != at.rank}
+        segments.pop(instant, None)
+        stated = replace(stated, nothing_to=_nothing_to(at))
+    statements[stated.rank] = Said(
+        stated.rank, statement.to, statement.fingerprint, statement.source_kind
+    )
+    laid, gone = _relaid(around, instant, statements, segments, stated)
+    corrects = holding is not None and holding is at and at.continues is None
+    place = next(number for number, one in enumerate(laid) if one.made is Made.STATED)
+    after = laid[place + 1].entry if place + 1 < len(laid) else around.following
+    adjoins = after is not None and after.is_row and after.valid_from == laid[place].end
     if corrects:
         outcome = Outcome.CORRECTED
+    elif holding is None:
+        outcome = Outcome.INSERTED if around.row_follows else Outcome.CREATED
     else:
-        outcome = Outcome.INSERTED if goes_on or touches else Outcome.SUPERSEDED
-    return PutPlan(
-        outcome,
-        new_row_to=end,
-        ended_by=following.memory_id if following is not None and touches else None,
-        close=None if corrects else holding,
-        correct=holding if corrects else None,
-        promote=promote,
-        resume_from=resume_from,
-        resume_to=holding.valid_to,
-    )
+        outcome = Outcome.INSERTED if adjoins else Outcome.SUPERSEDED
+    return Plan(outcome, tuple(laid), tuple(gone), around.following, replaced=holding)
 
 
-def _contrary_evidence(around: Surroundings, statement: Statement) -> Entry | None:
-    """Return the next evidence for the holding row, unless it says what the statement says."""
-    evidence = around.next_evidence
-    if evidence is None or evidence.fingerprint == statement.fingerprint:
-        return None
-    return evidence
+def _nothing_to(at: Entry) -> int | None:
+    """Return until when a retraction stands that begins where this entry does."""
+    return at.stated_to if at.shape is Shape.NOTHING else at.nothing_to
 
 
-def _explicit_end(around: Surroundings, statement: Statement) -> int | None:
-    """Return the end that the statement names, once nothing that is there contradicts it."""
-    end = statement.valid_to
-    if end is None:
-        return None
-    for entry in (_contrary_evidence(around, statement), around.next_row):
-        if entry is not None and entry.valid_from < end:
-            raise PillionError(
-                Reason.FACT_CONFLICT,
-                "valid_to runs past another statement of this key: end where that one begins, "
-                "or leave valid_to out",
-                metadata={"existing_id": str(entry.memory_id)},
-            )
-    return end
-
-
-def _outranks(statement: Statement, entry: Entry) -> bool:
-    """Return whether the statement's source takes precedence over the entry's."""
-    return SOURCE_PRECEDENCE[statement.source_kind] > SOURCE_PRECEDENCE[entry.source_kind]
+def _relaid(
+    around: Around,
+    instant: int,
+    statements: Mapping[tuple[int, bool], Said],
+    segments: Mapping[int, Entry],
+    stated: Entry | None = None,
+) -> tuple[list[Segment], list[Entry]]:
+    """Return the segments that these statements come to, and those that go."""
+    pieces = fold(statements.values(), instant, around.end)
+    laid = lay_out(pieces, around.before, segments, stated=stated)
+    kept = {one.was.valid_from for one in laid if one.was is not None}
+    gone = [one for start, one in around.segments().items() if start not in kept]
+    return laid, gone
 
 
 def _statement_prevails(at: Entry, holding: Entry, statement: Statement) -> bool:
@@ -261,10 +297,8 @@ def _statement_prevails(at: Entry, holding: Entry, statement: Statement) -> bool
     )
 
 
-def plan_retract(row: Entry, instant: int) -> int | None:
-    """Return where the row ends when it is retracted from ``instant`` on.
-
-    None means that it was never so: the row leaves the recorded present.
+def check_retract(row: Entry, instant: int) -> int:
+    """Return from where a row that is retracted from ``instant`` on holds no longer.
 
     Raises:
         PillionError: ALREADY_ENDED when the row had ended by then.
@@ -274,4 +308,125 @@ def plan_retract(row: Entry, instant: int) -> int | None:
             Reason.ALREADY_ENDED,
             "the memory had ended by that instant: give an earlier valid_to",
         )
-    return instant if instant > row.valid_from else None
+    return max(instant, row.valid_from)
+
+
+def leaves_the_set(row: Entry, instant: int) -> bool:
+    """Return whether a retraction from ``instant`` means that the row's statement was never so.
+
+    A row that continues a statement from before is no statement of its own: only what it
+    continues is retracted from there on.
+    """
+    return instant <= row.valid_from and row.continues is None
+
+
+def plan_retract(around: Around, row: Entry, instant: int, to: int) -> Plan:
+    """Return what retracting a row from an instant inside it, until ``to``, does.
+
+    ``around`` lies around the instant, without the row's own evidence from the instant on, which
+    is taken back with it.
+    """
+    statements = _without_taken(around, row, instant)
+    segments = around.segments()
+    at = around.at
+    nothing = Entry(
+        instant,
+        row.memory_id,
+        NO_VALUE,
+        row.source_kind,
+        Shape.NOTHING,
+        stated_to=to,
+        epoch=around.epoch,
+    )
+    if at is not None and at.continues is None:
+        raise AssertionError("a statement of the row itself leaves the set instead")
+    segments.pop(instant, None)
+    statements[nothing.rank] = Said(nothing.rank, to, NO_VALUE, row.source_kind)
+    laid, gone = _relaid(around, instant, statements, segments, nothing)
+    return Plan(Outcome.UPDATED, tuple(laid), tuple(gone), around.following)
+
+
+def _without_taken(around: Around, row: Entry, instant: int) -> dict[tuple[int, bool], Said]:
+    """Return the statements without those of a row from an instant on.
+
+    Some of those may go on behind a later row.
+    """
+    return {
+        rank: said
+        for rank, said in around.statements().items()
+        if not (rank[1] and instant <= rank[0] < row.valid_to)
+    }
+
+
+def plan_withdraw(around: Around, row: Entry) -> Plan:
+    """Return what it does that a row's statement, and the evidence for it, was never so.
+
+    ``around`` lies around the row's instant and has ``earlier``; the row's own evidence is left
+    out. What the statements before it say holds then.
+    """
+    statements = _without_taken(around, row, row.valid_from)
+    segments = around.segments()
+    segments.pop(row.valid_from, None)
+    laid, gone = _relaid(around, row.valid_from, statements, segments)
+    return Plan(Outcome.UPDATED, tuple(laid), tuple(gone), around.following, withdrawn=row.rank)
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What a retraction took from a timeline, for it to be put back one day.
+
+    Attributes:
+        row: The row's entry as it was.
+        instant: From where it was taken: its own instant, when it was never so.
+        evidence: Evidence of the row that was taken with it and is still there, asleep.
+    """
+
+    row: Entry
+    instant: int
+    evidence: tuple[Entry, ...] = ()
+
+
+def plan_restore(around: Around, taken: Taken) -> Plan:
+    """Return what taking a retraction back does, in the light of everything stated meanwhile.
+
+    ``around`` lies around the instant and has ``earlier``.
+
+    Raises:
+        PillionError: FACT_CONFLICT when a statement has begun at the instant of one that was
+            withdrawn.
+    """
+    row, instant, at = taken.row, taken.instant, around.at
+    statements = around.statements()
+    segments = around.segments()
+    if leaves_the_set(row, instant):
+        if at is not None and at.continues is None:
+            raise _taken_since(at)
+        statements[row.rank] = Said(row.rank, end_of(row, row), row.fingerprint, row.source_kind)
+    else:
+        statements.pop((instant, False), None)
+        if at is not None and at.shape is Shape.NOTHING:
+            segments.pop(instant, None)
+        elif at is not None and at.nothing_to is not None:
+            segments[instant] = replace(at, nothing_to=None)
+    stated = replace(row, nothing_to=None) if instant <= row.valid_from else None
+    for one in taken.evidence:
+        if one.rank not in statements:
+            statements[one.rank] = Said(
+                one.rank, end_of(one, row), one.fingerprint, one.source_kind, one, row
+            )
+    laid, gone = _relaid(around, instant, statements, segments, stated)
+    if stated is not None and all(one.made is not Made.STATED for one in laid):
+        raise _taken_since(laid[0].entry if laid else row)
+    for segment in laid:
+        if segment.was is not None and segment.was is segments.get(instant):
+            segment.was = at
+    return Plan(Outcome.UPDATED, tuple(laid), tuple(gone), around.following)
+
+
+def _taken_since(by: Entry) -> PillionError:
+    """Return the error for a row whose place another statement has taken."""
+    return PillionError(
+        Reason.FACT_CONFLICT,
+        "another statement holds at the same instant by now: retract that one first",
+        metadata={"existing_id": str(by.memory_id)},
+    )

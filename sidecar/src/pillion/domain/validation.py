@@ -34,6 +34,7 @@ from pillion.domain.mutations import (
     Precondition,
     PreconditionKind,
     PutFact,
+    RestoreMemory,
     RetractMemory,
 )
 from pillion.domain.provenance import check_status
@@ -194,6 +195,10 @@ def check_mutation(mutation: Mutation) -> None:
             _check_confirm(mutation)
         case RetractMemory():
             _check_retract(mutation)
+        case RestoreMemory():
+            check_precondition(
+                "restore_memory.precondition", mutation.precondition, allowed=_EXISTING
+            )
         case CloseOpenItem():
             check_instant("close_open_item.closed_at", mutation.closed_at)
             check_precondition(

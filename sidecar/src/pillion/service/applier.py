@@ -8,6 +8,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from pillion_storage import codec
+from pillion_storage.keys import taken_key
+
 from pillion.domain.errors import FieldViolation, PillionError, Reason
 from pillion.domain.field_checks import checked_value
 from pillion.domain.memory import (
@@ -32,6 +35,7 @@ from pillion.domain.mutations import (
     Outcome,
     PatchMemory,
     PutFact,
+    RestoreMemory,
     RetractMemory,
 )
 from pillion.domain.provenance import check_origin
@@ -40,7 +44,7 @@ from pillion.domain.scope import FactKey
 from pillion.service.candidates import Candidates
 from pillion.service.preconditions import require, require_fact
 from pillion.service.records import Records, not_found
-from pillion.service.timelines import Timelines, grown
+from pillion.service.timelines import Timelines, grown, not_retracted
 from pillion.service.vectors import VectorWriter
 
 if TYPE_CHECKING:
@@ -100,7 +104,7 @@ class Applier:
         self._new_id = new_id
         self._registry = registry
         self.records = Records(draft, keys, VectorWriter(draft, server_space, made))
-        self.timelines = Timelines(draft, keys, self.records, now)
+        self.timelines = Timelines(draft, keys, self.records, now=now, new_id=new_id)
         self.candidates = Candidates(
             draft,
             keys,
@@ -137,6 +141,8 @@ class Applier:
                 return self._confirm_memory(mutation)
             case RetractMemory():
                 return self._retract_memory(mutation)
+            case RestoreMemory():
+                return self._restore_memory(mutation)
             case CloseOpenItem():
                 return self._close_open_item(mutation)
 
@@ -209,7 +215,6 @@ class Applier:
             memory,
             policy or ConflictPolicy.REJECT,
             mutation.fact.valid_to,
-            self._new_id,
             vector=mutation.fact.vector,
         )
         if result.outcome is Outcome.EVIDENCE:
@@ -326,11 +331,25 @@ class Applier:
             self.records.update(confirmed)
             self.candidates.follow(old, confirmed)
             return MutationResult(old.id, Outcome.UPDATED, valid_to=old.valid_to)
+<<<<<<< HEAD
         try:
             confirmed, _ = self._registry.checked(self._draft, confirmed, self._now)
         except PillionError as error:
             raise _of_candidate(error) from None
         return self.candidates.join(old, confirmed, mutation.source.kind)
+=======
+        end = None if old.valid_to == FOREVER else old.valid_to
+        result = self.timelines.put(
+            confirmed,
+            ConflictPolicy.PREFER_SOURCE,
+            end,
+            said_by=mutation.source.kind,
+        )
+        if result.id != old.id:  # the timeline already said so: the candidate has served
+            self.records.update(
+                replace(confirmed, end_reason=EndReason.WITHDRAWN, superseded_by=result.id)
+            )
+        return result
 
     def _retract_memory(self, mutation: RetractMemory) -> MutationResult:
         instant = _or(mutation.valid_to, self._now)
@@ -353,6 +372,7 @@ class Applier:
         if not memory.on_timeline or instant >= memory.valid_to:
             raise PillionError(Reason.ALREADY_ENDED, "the memory had ended by that instant")
         never = instant <= memory.valid_from
+        self._draft.put(taken_key(memory.id), codec.encode_ending(memory))
         retracted = replace(
             memory,
             valid_to=memory.valid_to if never else instant,
@@ -363,6 +383,28 @@ class Applier:
         self.records.update(retracted)
         self.candidates.follow(memory, retracted)
         return MutationResult(memory.id, Outcome.UPDATED, valid_to=retracted.valid_to)
+
+    def _restore_memory(self, mutation: RestoreMemory) -> MutationResult:
+        memory = self.records.memory(mutation.memory_id)
+        require(mutation.precondition, _current(memory), str(memory.id))
+        if memory.is_fact and memory.status is not MemoryStatus.CANDIDATE:
+            return self.timelines.restore(memory)
+        data = self._draft.get(taken_key(memory.id))
+        ended = memory.end_reason in (EndReason.RETRACTED, EndReason.WITHDRAWN)
+        if data is None or not ended or memory.superseded_by is not None:
+            raise not_retracted()
+        valid_to, end_reason = codec.decode_ending(data)
+        self._draft.delete(taken_key(memory.id))
+        restored = replace(
+            memory,
+            valid_to=valid_to,
+            end_reason=end_reason,
+            retracted_at=FOREVER,
+            updated_at=self._now,
+        )
+        self.records.update(restored)
+        self.candidates.follow(memory, restored)
+        return MutationResult(memory.id, Outcome.UPDATED, valid_to=valid_to)
 
     def _close_open_item(self, mutation: CloseOpenItem) -> MutationResult:
         item = self.records.memory(mutation.memory_id)

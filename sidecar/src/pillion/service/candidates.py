@@ -145,15 +145,12 @@ class Candidates:
             said_by: Who vouches for it.
 
         Raises:
-            PillionError: FACT_CONFLICT when equal sources state two values for one instant, or
-                its end runs into another statement.
+            PillionError: FACT_CONFLICT when equal sources state two values for one instant.
         """
         result = self._timelines.put(
             confirmed,
             ConflictPolicy.PREFER_SOURCE,
             None if confirmed.valid_to == FOREVER else confirmed.valid_to,
-            self._new_id,
-            stored=True,
             said_by=said_by,
         )
         if result.outcome is Outcome.KEPT_EXISTING:

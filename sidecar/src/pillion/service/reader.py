@@ -28,7 +28,7 @@ from pillion.service.page_tokens import PageToken, digest_of, page_size_of, reco
 from pillion.service.reading import RecordReader, wait_for_revision
 from pillion.service.recorded import check_kept, moment_of
 from pillion.service.records import not_found
-from pillion.service.timelines import find_holding
+from pillion.service.surroundings import find_holding
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -1,21 +1,35 @@
-"""Reading and changing one fact's timeline in a draft: the domain plans, this carries it out."""
+"""Changing one fact's timeline in a draft: the domain plans, this carries it out."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from bisect import bisect_right
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from pillion_storage import codec
-from pillion_storage.keys import after, instant_of, memory_key, prefix_end
+from pillion_storage.keys import taken_evidence_key, taken_key
 
 from pillion.domain.errors import PillionError, Reason
 from pillion.domain.limits import RECURRENCE_EPISODES_MAX
 from pillion.domain.memory import FOREVER, EndReason, Memory, Recurrence
 from pillion.domain.mutations import MutationResult, Outcome
-from pillion.domain.timeline import Entry, PutPlan, Statement, Surroundings, plan_put, plan_retract
+from pillion.domain.segments import Entry, Made, Shape, Sleep
+from pillion.domain.timeline import (
+    Plan,
+    Statement,
+    Taken,
+    check_retract,
+    end_of,
+    leaves_the_set,
+    plan_put,
+    plan_restore,
+    plan_retract,
+    plan_withdraw,
+)
+from pillion.service.surroundings import Surveyor, find_holding
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from uuid import UUID
 
     from pillion_storage.keys import KeySpace
@@ -23,96 +37,71 @@ if TYPE_CHECKING:
     from pillion.domain.memory import SourceKind
     from pillion.domain.mutations import ConflictPolicy
     from pillion.domain.scope import FactKey
+    from pillion.domain.segments import Segment
+    from pillion.domain.timeline import Around
     from pillion.service.draft import Draft
     from pillion.service.records import Records
 
-# Entries read at a time where nothing but evidence lies between here and a row.
-ASLEEP_STEP: Final = 256
+
+@dataclass(frozen=True, slots=True)
+class _Stated:
+    """The memory whose statement a plan is about.
+
+    Attributes:
+        memory: As stated, or as it is put back.
+        vector: The caller's own vector, if any.
+    """
+
+    memory: Memory
+    vector: bytes = b""
 
 
 class Timelines:
     """The timelines of one partition as one draft sees and changes them."""
 
-    def __init__(self, draft: Draft, keys: KeySpace, records: Records, now: int) -> None:
+    def __init__(
+        self,
+        draft: Draft,
+        keys: KeySpace,
+        records: Records,
+        *,
+        now: int,
+        new_id: Callable[[], UUID],
+    ) -> None:
         self._draft = draft
         self._keys = keys
         self._records = records
         self._now = now
-
-    # --- reading ---------------------------------------------------------------------------
-
-    def surroundings(self, key: FactKey, instant: int) -> Surroundings:
-        """Return what lies around an instant.
-
-        A fact that is stated again and again has much evidence, so none of these reads goes
-        through it: the row's own end says where the next row may begin.
-        """
-        prefix = self._keys.entries(key)
-        beyond = after(self._keys.entry(key, instant))
-        holding, at = _looking_back(self._draft, self._keys, key, instant)
-        if (
-            at is not None
-            and not at.is_row
-            and (holding is None or holding.fingerprint != at.fingerprint)
-        ):
-            at = None  # evidence asleep: nothing of its value holds there
-        next_evidence: Entry | None = None
-        if holding is None:
-            next_row = self._first_row(beyond, prefix_end(prefix))
-        else:
-            end = prefix_end(prefix)
-            next_row = None
-            if holding.valid_to != FOREVER:
-                end = self._keys.entry(key, holding.valid_to)
-                next_row = self._first_row(end, prefix_end(prefix))
-            for stored_key, data in self._draft.scan(beyond, end):
-                entry = codec.decode_entry(instant_of(stored_key[-8:]), data)
-                if entry.fingerprint == holding.fingerprint:
-                    next_evidence = entry
-                    break
-        hidden = holding is not None and not self._records.memory(holding.memory_id).recallable_at(
-            self._now
-        )
-        return Surroundings(holding, at, next_evidence, next_row, hidden)
-
-    def _first_row(self, start: bytes, end: bytes) -> Entry | None:
-        """Return the first row of a range, past the evidence asleep in a gap."""
-        for stored_key, data in self._draft.scan(start, end, step=ASLEEP_STEP):
-            entry = codec.decode_entry(instant_of(stored_key[-8:]), data)
-            if entry.is_row:
-                return entry
-        return None
+        self._new_id = new_id
+        self._surveyor = Surveyor(draft, keys)
 
     def holding(self, key: FactKey, instant: int) -> Entry | None:
         """Return the row that holds at an instant, if any."""
         return find_holding(self._draft, self._keys, key, instant)
 
-    # --- writing ---------------------------------------------------------------------------
+    # --- stating ---------------------------------------------------------------------------
 
     def put(
         self,
         memory: Memory,
         policy: ConflictPolicy,
         valid_to: int | None,
-        new_id: Callable[[], UUID],
         *,
         vector: bytes = b"",
-        stored: bool = False,
         said_by: SourceKind | None = None,
     ) -> MutationResult:
         """State a fact.
 
         Args:
-            memory: The row that it becomes, if it becomes one.
+            memory: The row that it becomes, if it becomes one. It may be in the store already.
             policy: What to do when another statement begins at the same instant.
             valid_to: The end that the statement names, if it names one.
-            new_id: Makes the id of a row that goes on after this one.
             vector: The caller's own vector, if any.
-            stored: The memory is in the store already, with its vector and indexes.
             said_by: Who vouches for the statement; None: its source.
 
         Raises:
-            PillionError: FACT_CONFLICT or INTERVAL_EMPTY, as planned by the domain.
+            PillionError: FACT_CONFLICT or INTERVAL_EMPTY, as planned by the domain;
+                LIMIT_EXCEEDED when too much of the timeline lies within the interval.
         """
         key = memory.fact_key
         if memory.value is None:
@@ -120,41 +109,39 @@ class Timelines:
         fingerprint = memory.value.fingerprint
         said_by = said_by if said_by is not None else memory.source.kind
         statement = Statement(memory.valid_from, fingerprint, said_by, valid_to, policy)
-        plan = plan_put(self.surroundings(key, memory.valid_from), statement)
-        if plan.new_row_to is None:
-            return self._keep(memory, plan, statement, vector)
-        self.touch_head(key)
-        replaced = plan.close or plan.correct
-        old = self._records.memory(replaced.memory_id) if replaced is not None else None
-        resumed, own_vector = None, b""
-        if old is not None:
-            resumed, own_vector = self._resumed(plan, old, plan.new_row_to, new_id)
-        row = _placed(memory, plan, plan.new_row_to, old, resumed)
-        if plan.close is not None:
-            self._close(plan.close, row.valid_from, EndReason.SUPERSEDED, row.id)
-        if plan.correct is not None:
-            # The new row takes the very entry of the corrected one, so there is none to delete.
-            self._leave_timeline(plan.correct, EndReason.CORRECTED, row.id)
-        self._put_entry(row, said_by)
-        if stored:
-            self._records.update(row)
-        else:
-            self._records.create(row, vector)
-        if resumed is not None and old is not None:
-            resumed = replace(resumed, supersedes=row.id)
-            self._put_entry(resumed, (plan.promote or replaced or statement).source_kind)
-            self._records.create_like(resumed, old, own_vector)
+        around = self._around_put(key, statement)
+        plan = plan_put(around, statement)
+        if plan.supports is not None:
+            return self._keep(key, plan, around, _Stated(memory, vector))
+        self._touch_head(key, around.epoch)
+        replaced = plan.replaced.memory_id if plan.replaced is not None else None
+        memory = replace(memory, supersedes=replaced)
+        self._carry_out(key, plan, _Stated(memory, vector))
         return MutationResult(
-            row.id,
+            memory.id,
             plan.outcome,
-            superseded_id=old.id if old is not None else None,
+            superseded_id=replaced,
             fact_version=-1,
-            valid_to=row.valid_to,
+            valid_to=self._records.memory(memory.id).valid_to,
         )
 
-    def _keep(
-        self, memory: Memory, plan: PutPlan, statement: Statement, vector: bytes
-    ) -> MutationResult:
+    def _around_put(self, key: FactKey, statement: Statement) -> Around:
+        """Return what lies around a statement, with all that its plan may come to need."""
+        instant, to = statement.valid_from, statement.to
+        around = self._surveyor.around(key, instant, to)
+        at = around.at
+        if at is not None and at.continues is None and at.shape is not Shape.NOTHING:
+            at_to = end_of(at, around.before if around.before is not None else at)
+            if at_to > to:  # it may make way, and then earlier ones show
+                around = self._surveyor.around(key, instant, at_to)
+                around = replace(around, earlier=self._surveyor.earlier(key, instant))
+        holding = around.holding(instant)
+        hidden = holding is not None and not self._records.memory(holding.memory_id).recallable_at(
+            self._now
+        )
+        return replace(around, hidden=hidden)
+
+    def _keep(self, key: FactKey, plan: Plan, around: Around, stated: _Stated) -> MutationResult:
         """Carry out a plan that makes no row: evidence, or the existing row was kept."""
         supported = plan.supports
         if supported is None:
@@ -165,35 +152,258 @@ class Timelines:
                 row.id,
                 plan.outcome,
                 version=self._records.written_version(row.id),
-                fact_version=self._head_version(memory.fact_key),
+                fact_version=self._head_version(stated.memory.fact_key),
                 valid_to=row.valid_to,
             )
-        self.touch_head(memory.fact_key)
-        if plan.mark_evidence:
-            entry = Entry(
-                memory.valid_from,
-                supported,
-                statement.fingerprint,
-                statement.source_kind,
-                is_row=False,
+        self._touch_head(key, around.epoch)
+        self._records.check_vector(stated.vector)
+        if plan.mark is not None:
+            # A stronger statement is the one that may become a row one day.
+            self._draft.put(
+                self._keys.entry(key, plan.mark.valid_from),
+                codec.encode_evidence(plan.mark, stated.memory, stated.vector),
             )
-            self._put_evidence(entry, memory, vector)
-        elif plan.strengthen is not None:
-            entry = replace(plan.strengthen, source_kind=statement.source_kind)
-            if entry.is_row:
-                place = self._keys.entry(memory.fact_key, entry.valid_from)
-                self._draft.put(place, codec.encode_row(entry))
-            else:  # the stronger statement is the one that may become a row one day
-                self._put_evidence(entry, memory, vector)
-        self._records.update(_with_evidence(row, memory, self._now))
-        return MutationResult(row.id, plan.outcome, fact_version=-1, valid_to=row.valid_to)
+        self._records.update(_with_evidence(row, stated.memory, self._now))
+        self._carry_out(key, plan, stated)
+        valid_to = self._records.memory(row.id).valid_to
+        return MutationResult(row.id, plan.outcome, fact_version=-1, valid_to=valid_to)
 
-    def _put_evidence(self, entry: Entry, statement: Memory, vector: bytes) -> None:
-        """Put evidence on a timeline, with the statement by which it may become a row."""
-        self._records.check_vector(vector)
-        self._draft.put(
-            self._keys.entry(statement.fact_key, entry.valid_from),
-            codec.encode_evidence(entry, statement, vector),
+    # --- taking back, and putting back -------------------------------------------------------
+
+    def retract(self, row: Memory, instant: int) -> MutationResult:
+        """Retract a row from an instant on.
+
+        Raises:
+            PillionError: ALREADY_ENDED when it had ended by then or left the recorded present;
+                LIMIT_EXCEEDED when too much of the timeline lies within its interval.
+        """
+        key = row.fact_key
+        if not row.on_timeline:
+            raise PillionError(Reason.ALREADY_ENDED, "the memory was already taken back")
+        entry = self._surveyor.entry(key, row.valid_from)
+        if entry is None:
+            raise AssertionError("a row on the timeline has an entry")
+        begin = check_retract(entry, instant)
+        to = self._surveyor.reach(key, entry)
+        around = self._surveyor.around(key, begin, to, without=entry)
+        if leaves_the_set(entry, instant):
+            around = replace(around, earlier=self._surveyor.earlier(key, begin))
+            plan = plan_withdraw(around, entry)
+        else:
+            plan = plan_retract(around, entry, begin, to)
+        sleep = Sleep(entry.fingerprint, begin, entry.valid_to, entry.epoch, around.epoch)
+        taken = codec.TakenRecord(entry, begin, to, around.epoch, self._now)
+        self._draft.put(taken_key(row.id), codec.encode_taken(taken))
+        self._keep_evidence(key, row.id, begin, sleep)
+        self._draft.put(self._keys.sleep(key, around.epoch), codec.encode_sleep(sleep))
+        self._touch_head(key, around.epoch + 1)
+        self._carry_out(key, plan)
+        return MutationResult(row.id, Outcome.UPDATED, fact_version=-1, valid_to=begin)
+
+    def _keep_evidence(self, key: FactKey, row_id: UUID, instant: int, sleep: Sleep) -> None:
+        """Keep the evidence at the instant of a retraction, whose very place that takes."""
+        place = taken_evidence_key(row_id)
+        data = self._draft.get(self._keys.entry(key, instant))
+        entry = codec.decode_entry(instant, data) if data is not None else None
+        if data is not None and entry is not None and entry.is_evidence and sleep.holds(entry):
+            self._draft.put(place, data)
+        elif self._draft.get(place) is not None:
+            self._draft.delete(place)
+
+    def _give_evidence_back(self, key: FactKey, row_id: UUID, instant: int) -> None:
+        """Put the evidence that ``_keep_evidence`` kept in its place again, if that is free."""
+        data = self._draft.get(taken_evidence_key(row_id))
+        if data is None:
+            return
+        self._draft.delete(taken_evidence_key(row_id))
+        if self._draft.get(self._keys.entry(key, instant)) is None:
+            self._draft.put(self._keys.entry(key, instant), data)
+
+    def restore(self, row: Memory) -> MutationResult:
+        """Take a row's retraction back: it holds again where nothing later says otherwise.
+
+        Raises:
+            PillionError: ALREADY_ENDED when it was not retracted, or its place was taken since;
+                FACT_CONFLICT when a statement has begun at the instant of a withdrawn one.
+        """
+        key = row.fact_key
+        data = self._draft.get(taken_key(row.id))
+        if data is None:
+            raise not_retracted()
+        taken = codec.decode_taken(data)
+        entry, instant = taken.row, taken.instant
+        anew = instant <= entry.valid_from  # the row left the recorded present, and comes back
+        if anew == row.on_timeline:
+            raise not_retracted()
+        place = self._keys.sleep(key, taken.epoch)
+        asleep = self._draft.get(place)
+        if asleep is None:
+            raise AssertionError("a retraction says which evidence it took")
+        evidence = self._surveyor.taken_evidence(
+            key, entry, codec.decode_sleep(taken.epoch, asleep)
+        )
+        self._draft.delete(place)
+        kept = self._draft.get(taken_evidence_key(row.id))
+        if kept is not None:
+            evidence = (codec.decode_entry(instant, kept), *evidence)
+        beyond = max((instant, *(one.valid_from for one in evidence)))
+        to = max((taken.to, *(end_of(one, entry) for one in evidence)))
+        around = self._surveyor.around(key, instant, to, beyond=beyond)
+        around = replace(around, earlier=self._surveyor.earlier(key, instant))
+        plan = plan_restore(around, Taken(entry, instant, evidence))
+        self._draft.delete(taken_key(row.id))
+        self._touch_head(key, around.epoch)
+        back = replace(row, retracted_at=FOREVER)
+        self._carry_out(key, plan, _Stated(back) if anew else None)
+        self._give_evidence_back(key, row.id, instant)
+        valid_to = self._records.memory(row.id).valid_to
+        return MutationResult(row.id, Outcome.UPDATED, fact_version=-1, valid_to=valid_to)
+
+    # --- carrying out --------------------------------------------------------------------------
+
+    def _carry_out(self, key: FactKey, plan: Plan, stated: _Stated | None = None) -> None:
+        """Write what a plan changes."""
+        words = [self._words(key, one, stated) for one in plan.segments]
+        segments = [
+            replace(one.entry, memory_id=memory.id) if memory is not None else one.entry
+            for one, (memory, _, _) in zip(plan.segments, words, strict=True)
+        ]
+        for entry in plan.gone:
+            self._draft.delete(self._keys.entry(key, entry.valid_from))
+        for one, entry in zip(plan.segments, segments, strict=True):
+            if entry != one.was:
+                self._draft.put(
+                    self._keys.entry(key, entry.valid_from), codec.encode_segment(entry)
+                )
+        for entry in plan.gone:
+            if entry.is_row:
+                over = _over(entry, segments) if entry.rank != plan.withdrawn else None
+                self._leave_timeline(entry, over)
+        cut = {one.valid_from for one in plan.gone}
+        following = [*segments, plan.following][1:]
+        for place, (one, entry, after) in enumerate(
+            zip(plan.segments, segments, following, strict=True)
+        ):
+            adjoining = after if after is not None and after.valid_from == one.end else None
+            if not entry.is_row:
+                continue
+            if one.made is not Made.KEPT:
+                previous = segments[place - 1] if place else None
+                self._begin(words[place], one, entry, previous, adjoining)
+                continue
+            renewed = place + 1 < len(segments) and plan.segments[place + 1].made is not Made.KEPT
+            moved = one.was is None or one.was.valid_to != one.end or one.end in cut
+            if moved or (adjoining is not None and renewed):
+                row = self._ended(self._records.memory(entry.memory_id), entry, adjoining)
+                self._records.update(replace(row, updated_at=self._now))
+
+    def _words(
+        self, key: FactKey, segment: Segment, stated: _Stated | None
+    ) -> tuple[Memory | None, bytes, Memory | None]:
+        """Return the memory of a row that is to be made, before anything is written.
+
+        With it come its own vector, and the memory that has another one if it has the same text.
+        """
+        entry, said = segment.entry, segment.said
+        if segment.made is Made.KEPT or not entry.is_row:
+            return None, b"", None
+        if said is None:
+            raise AssertionError("a row that is made begins with a statement")
+        if segment.made is Made.STATED or said.entry is None:
+            if stated is None:
+                raise AssertionError("a plan that states a row has its memory")
+            if segment.made is Made.STATED:
+                return stated.memory, stated.vector, None
+            base, vector, row = stated.memory, stated.vector, stated.memory
+        else:
+            row = self._records.memory((said.row or said.entry).memory_id)
+            base, vector = row, b""
+            if said.entry.is_evidence:
+                data = self._draft.get(self._keys.entry(key, said.entry.valid_from))
+                if data is None:
+                    raise AssertionError("evidence that speaks again is in the draft")
+                base, vector = codec.decode_evidence_statement(row.id, data)
+            elif said.entry.memory_id != row.id:
+                base = self._records.memory(said.entry.memory_id)
+        made = replace(
+            base,
+            id=self._new_id(),
+            valid_from=entry.valid_from,
+            expired_at=row.expired_at,  # what was forgotten does not come back by a late arrival
+            recurrence=Recurrence(),
+            retracted_at=FOREVER,
+            created_at=self._now,
+            updated_at=self._now,
+        )
+        return made, vector, row
+
+    def _begin(
+        self,
+        words: tuple[Memory | None, bytes, Memory | None],
+        segment: Segment,
+        entry: Entry,
+        previous: Entry | None,
+        adjoining: Entry | None,
+    ) -> None:
+        """Write the memory of a row that begins."""
+        memory, vector, like = words
+        if memory is None:
+            raise AssertionError("a row has a memory")
+        if segment.made is not Made.STATED:
+            before = previous if previous is not None and previous.is_row else None
+            touches = before is not None and before.valid_to == entry.valid_from
+            memory = replace(
+                memory, supersedes=before.memory_id if before is not None and touches else None
+            )
+        memory = self._ended(memory, entry, adjoining)
+        if like is not None:
+            self._records.create_like(memory, like, vector)
+        elif self._records.find_memory(memory.id) is not None:
+            self._records.update(replace(memory, updated_at=self._now))
+        else:
+            self._records.create(memory, vector)
+        self._draft.put(self._keys.row(memory.fact_key, memory.id))
+
+    def _ended(self, row: Memory, entry: Entry, after: Entry | None) -> Memory:
+        """Return a row with its end, why it ends there, and what comes after it."""
+        retracted_at, successor = FOREVER, None
+        if entry.valid_to == FOREVER:
+            reason = EndReason.OPEN
+        elif after is not None and after.is_row:
+            reason, successor = EndReason.SUPERSEDED, after.memory_id
+        elif after is not None and after.continues is None:
+            reason = EndReason.RETRACTED
+            retracted_at = self._retracted_at(row, after)
+        else:
+            reason = EndReason.STATED
+        return replace(
+            row,
+            valid_to=entry.valid_to,
+            end_reason=reason,
+            superseded_by=successor,
+            retracted_at=retracted_at,
+        )
+
+    def _retracted_at(self, row: Memory, nothing: Entry) -> int:
+        """Return when a retraction that ends a row was recorded."""
+        data = self._draft.get(taken_key(nothing.memory_id))
+        if data is not None:
+            taken = codec.decode_taken(data)
+            if taken.instant == nothing.begun:
+                return taken.recorded_at
+        return row.retracted_at if row.retracted_at != FOREVER else self._now
+
+    def _leave_timeline(self, entry: Entry, over: Entry | None) -> None:
+        """Take a row's memory out of the recorded present; ``over`` has its place."""
+        row = self._records.memory(entry.memory_id)
+        self._records.update(
+            replace(
+                row,
+                end_reason=EndReason.CORRECTED if over is not None else EndReason.WITHDRAWN,
+                superseded_by=over.memory_id if over is not None else None,
+                retracted_at=self._now,
+                updated_at=self._now,
+            )
         )
 
     def _head_version(self, key: FactKey) -> int:
@@ -202,176 +412,26 @@ class Timelines:
         version = self._draft.version(head)
         return -1 if self._draft.changed(head) else version
 
-    def _resumed(
-        self, plan: PutPlan, old: Memory, start: int, new_id: Callable[[], UUID]
-    ) -> tuple[Memory | None, bytes]:
-        """Return the row by which the old row's value goes on after the new one, if it does.
-
-        With it comes the vector that evidence brought along, if it did.
-        """
-        if plan.promote is None and plan.resume_from is None:
-            return None, b""
-        base, vector = old, b""
-        if plan.promote is not None:
-            data = self._draft.get(self._keys.entry(old.fact_key, plan.promote.valid_from))
-            if data is None:
-                raise AssertionError("promoted evidence is in the draft")
-            base, vector = codec.decode_evidence_statement(old.id, data)
-        resumed = replace(
-            base,
-            id=new_id(),
-            valid_from=start,
-            valid_to=plan.resume_to,
-            end_reason=old.end_reason,
-            superseded_by=old.superseded_by,
-            retracted_at=old.retracted_at,
-            expired_at=old.expired_at,  # what was forgotten does not come back by a late arrival
-            recurrence=Recurrence(),
-            created_at=self._now,
-            updated_at=self._now,
-        )
-        return resumed, vector
-
-    def _put_entry(self, row: Memory, said_by: SourceKind) -> None:
-        """Put a row on its timeline."""
-        if row.value is None:
-            raise AssertionError("a row of a timeline has a value")
-        entry = Entry(row.valid_from, row.id, row.value.fingerprint, said_by, valid_to=row.valid_to)
-        self._draft.put(self._keys.entry(row.fact_key, row.valid_from), codec.encode_row(entry))
-        self._draft.put(self._keys.row(row.fact_key, row.id))
-
-    def _close(self, entry: Entry, end: int, why: EndReason, successor: UUID | None) -> None:
-        """End a row at an instant."""
-        row = self._records.memory(entry.memory_id)
-        self._draft.put(
-            self._keys.entry(row.fact_key, entry.valid_from),
-            codec.encode_row(replace(entry, valid_to=end)),
-        )
-        retracted_at = self._now if why is EndReason.RETRACTED else row.retracted_at
-        self._records.update(
-            replace(
-                row,
-                valid_to=end,
-                end_reason=why,
-                superseded_by=successor,
-                retracted_at=retracted_at,
-                updated_at=self._now,
-            )
-        )
-
-    def _leave_timeline(self, entry: Entry, why: EndReason, successor: UUID | None) -> None:
-        """Take a row's memory out of the recorded present. Its entry is the caller's business."""
-        row = self._records.memory(entry.memory_id)
-        self._records.update(
-            replace(
-                row,
-                end_reason=why,
-                superseded_by=successor,
-                retracted_at=self._now,
-                updated_at=self._now,
-            )
-        )
-
-    def retract(self, row: Memory, instant: int) -> MutationResult:
-        """Retract a row from an instant on.
-
-        Raises:
-            PillionError: ALREADY_ENDED when it had ended by then or left the recorded present.
-        """
-        key = row.fact_key
-        if not row.on_timeline:
-            raise PillionError(Reason.ALREADY_ENDED, "the memory was already taken back")
-        data = self._draft.get(self._keys.entry(key, row.valid_from))
-        if data is None:
-            raise AssertionError("a row on the timeline has an entry")
-        entry = codec.decode_entry(row.valid_from, data)
-        end = plan_retract(entry, instant)
-        self.touch_head(key)
-        if end is None:
-            self._draft.delete(self._keys.entry(key, row.valid_from))
-            self._leave_timeline(entry, EndReason.WITHDRAWN, None)
-        else:
-            self._close(entry, end, EndReason.RETRACTED, None)
-        return MutationResult(
-            row.id,
-            Outcome.UPDATED,
-            fact_version=-1,
-            valid_to=end if end is not None else row.valid_from,
-        )
-
-    def touch_head(self, key: FactKey) -> None:
+    def _touch_head(self, key: FactKey, epoch: int) -> None:
         """Write the head, so that the key's version becomes this commit's revision."""
-        head = self._keys.head(key)
-        self._draft.get(head)
-        self._draft.put(head, codec.pack({}))
+        self._draft.put(self._keys.head(key), codec.encode_head(epoch))
 
 
-def find_holding(draft: Draft, keys: KeySpace, key: FactKey, instant: int) -> Entry | None:
-    """Return the row of a fact that holds at an instant, if any."""
-    return _looking_back(draft, keys, key, instant)[0]
-
-
-def _looking_back(
-    draft: Draft, keys: KeySpace, key: FactKey, instant: int
-) -> tuple[Entry | None, Entry | None]:
-    """Return the row that holds at an instant, and the entry that begins there, awake or not."""
-    start, beyond = keys.entries(key), after(keys.entry(key, instant))
-    last = next(iter(draft.scan(start, beyond, reverse=True, step=1)), None)
-    if last is None:
-        return None, None
-    entry = codec.decode_entry(instant_of(last[0][-8:]), last[1])
-    at = entry if entry.valid_from == instant else None
-    row: Entry | None = entry
-    if not entry.is_row:
-        row = _supported(draft, keys, key, entry, instant)
-        if row is not None:
-            return row, at
-        # The row that this evidence first supported is another one by now: look for it.
-        row = None
-        for stored_key, data in draft.scan(start, last[0], reverse=True, step=ASLEEP_STEP):
-            earlier = codec.decode_entry(instant_of(stored_key[-8:]), data)
-            if earlier.is_row:
-                row = earlier
-                break
-    return row if row is not None and instant < row.valid_to else None, at
-
-
-def _supported(
-    draft: Draft, keys: KeySpace, key: FactKey, evidence: Entry, instant: int
-) -> Entry | None:
-    """Return the row that evidence first supported, if that still holds at an instant."""
-    data = draft.get(memory_key(evidence.memory_id))
-    if data is None:
+def _over(entry: Entry, segments: Sequence[Entry]) -> Entry | None:
+    """Return the row, if any, that holds at the instant at which another one began."""
+    place = bisect_right(segments, entry.valid_from, key=lambda one: one.valid_from) - 1
+    over = segments[place] if place >= 0 else None
+    if over is None or not over.is_row or over.valid_to <= entry.valid_from:
         return None
-    row = codec.decode_memory(evidence.memory_id, data, 0)
-    if not row.valid_at(instant):
-        return None
-    begun = draft.get(keys.entry(key, row.valid_from))
-    return codec.decode_entry(row.valid_from, begun) if begun is not None else None
+    return over
 
 
-def _placed(
-    memory: Memory, plan: PutPlan, end: int, old: Memory | None, resumed: Memory | None
-) -> Memory:
-    """Return the new row with its end, and with what it replaced and what replaces it."""
-    successor = resumed.id if resumed is not None else plan.ended_by
-    retracted_at = memory.retracted_at
-    if end == FOREVER:
-        end_reason, successor = EndReason.OPEN, None
-    elif successor is not None:
-        end_reason = EndReason.SUPERSEDED
-    elif old is not None and end == old.valid_to:
-        # It takes the old row's end, and why that one ended.
-        end_reason, retracted_at = old.end_reason, old.retracted_at
-    else:
-        end_reason = EndReason.STATED
-    return replace(
-        memory,
-        valid_to=end,
-        end_reason=end_reason,
-        retracted_at=retracted_at,
-        supersedes=old.id if old is not None else None,
-        superseded_by=successor,
+def not_retracted() -> PillionError:
+    """Return the error for a restore of what no retraction holds down."""
+    return PillionError(
+        Reason.ALREADY_ENDED,
+        "nothing that was retracted can be put back here: the memory is not retracted, or a "
+        "statement took its place since",
     )
 
 

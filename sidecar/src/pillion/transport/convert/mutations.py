@@ -23,9 +23,10 @@ from pillion.domain.mutations import (
     PatchMemory,
     PreconditionKind,
     PutFact,
+    RestoreMemory,
     RetractMemory,
 )
-from pillion.transport.capabilities import feature_not_served, not_served
+from pillion.transport.capabilities import feature_not_served
 from pillion.transport.convert.instants import optional_instant
 from pillion.transport.convert.scalars import (
     check_enum,
@@ -226,8 +227,11 @@ def _retract_memory(retract: wire.RetractMemory) -> RetractMemory:
             raise PillionError.of_field("retract_memory.target", "name a memory_id or a fact")
 
 
-def _restore_memory(_: wire.RestoreMemory) -> Mutation:
-    raise not_served("RestoreMemory", "restore_memory: this server does not serve it")
+def _restore_memory(restore: wire.RestoreMemory) -> RestoreMemory:
+    return RestoreMemory(
+        uuid_from_wire(restore.memory_id, "restore_memory.memory_id"),
+        precondition_from_wire(restore, "restore_memory.precondition"),
+    )
 
 
 def _close_open_item(close: wire.CloseOpenItem) -> CloseOpenItem:
