@@ -49,6 +49,7 @@ from pillion_testing.service import (
     patch,
     put_fact,
     refusal,
+    restore,
     retract,
     version_is,
 )
@@ -579,6 +580,27 @@ class ServiceMachine(RuleBasedStateMachine):
             return
         timeline.retract(at(instant))
         tenant.heads[key] = answer.revision
+        self._adopt(tenant, key)
+
+    @rule(who=tenants, which=picks)
+    def restore_fact(self, who, which):
+        """Take a retraction of a fact back, or hear why not."""
+        tenant = self.tenants[who]
+        places = [(key, one) for key, line in tenant.timelines.items() for one in line.taken]
+        if not places:
+            return
+        key, row_id = places[which % len(places)]
+        timeline = tenant.timelines[key]
+        answer = self.write(tenant, restore(row_id))
+        if isinstance(answer, tuple) and answer[0] is Reason.ALREADY_ENDED:
+            del timeline.taken[row_id]  # it was corrected since
+            return
+        error = refusal(lambda: timeline.restore(row_id))
+        if error is not None:
+            assert answer[0] is error.reason
+            return
+        tenant.heads[key] = answer.revision
+        self._adopt(tenant, key)
 
     # --- forgetting --------------------------------------------------------------------------
 

@@ -5,8 +5,6 @@ The reference is ``pillion_testing.timeline.Model``: the whole set of statements
 
 from __future__ import annotations
 
-import itertools
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,8 +13,7 @@ from pillion.domain.limits import INSTANT_MAX_US, INSTANT_MIN_US
 from pillion.domain.memory import FOREVER, SourceKind
 from pillion.domain.mutations import ConflictPolicy, Outcome
 from pillion.domain.timeline import SOURCE_PRECEDENCE, Around, Statement, plan_put
-from pillion_testing.service import refusal
-from pillion_testing.timeline import Model, PureTimeline, Told, told
+from pillion_testing.timeline import Model, PureTimeline, Steps, Told, check, told
 
 USER = SourceKind.USER_STATEMENT
 INSTANTS = st.integers(0, 11)
@@ -29,20 +26,6 @@ CORRECT = ConflictPolicy.CORRECT
 
 def statement(instant, value, *, valid_to=None, policy=ConflictPolicy.REJECT, source=USER):
     return Statement(instant, value, source, valid_to, policy)
-
-
-def check(timeline: PureTimeline, model: Model) -> None:
-    """The entries say what the set of statements says, and nothing overlaps."""
-    assert timeline.coverage(PROBES) == model.coverage(PROBES)
-    assert timeline.holders(PROBES) == model.holders(PROBES)
-    segments = timeline._segments()
-    for one, following in itertools.pairwise(segments):
-        assert one.valid_from < one.valid_to <= following.valid_from
-    for (start, has_value), one in model.told.items():
-        if has_value:  # every statement has an entry of its own, at its own instant
-            entry = timeline.entries[start]
-            assert (entry.begun, entry.fingerprint) == (start, one.value)
-            assert entry.stated_to == one.to
 
 
 @st.composite
@@ -65,7 +48,7 @@ def test_any_arrival_order_gives_what_the_set_says(statements, random):
     for one in order:
         timeline.put(one)
         model.tell(told(one))
-        check(timeline, model)
+        check(timeline, model, PROBES)
 
 
 SHARED = st.dictionaries(
@@ -101,7 +84,7 @@ def test_any_arrival_order_lets_the_strongest_source_of_an_instant_win(shared, r
     for one in statements:
         timeline.put(one)
         model.tell(told(one))
-        check(timeline, model)
+        check(timeline, model, PROBES)
     assert model.told == expected.told
 
 
@@ -127,91 +110,6 @@ STEPS = st.tuples(
 )
 
 
-class Steps:
-    """Carries steps out on a timeline and on the set of statements, and compares."""
-
-    def __init__(self) -> None:
-        self.timeline = PureTimeline()
-        self.model = Model()
-        self.taken: dict = {}
-
-    def step(self, kind, instant, value, length, source) -> range | None:
-        """Take one step; return the instants at which it may change anything."""
-        if kind == "restore":
-            return self.restore(instant)
-        if kind in {"retract", "never"}:
-            return self.retract(kind, instant)
-        return self.put(kind, instant, value, length, source)
-
-    def put(self, kind, instant, value, length, source):
-        policy = {"correct": CORRECT, "prefer": PREFER}.get(kind, ConflictPolicy.REJECT)
-        one = statement(
-            instant, value, valid_to=length and instant + length, policy=policy, source=source
-        )
-        old = self.model.told.get((instant, True))
-        entries = dict(self.timeline.entries)
-        error = refusal(lambda: self.timeline.put(one))
-        if error is not None:
-            assert error.reason is Reason.FACT_CONFLICT
-            assert old is not None
-            assert old.value != value
-            assert self.timeline.entries == entries
-            return None
-        if policy is CORRECT and old is not None and old.value != value:
-            del self.model.told[instant, True]
-        self.model.tell(told(one))
-        return range(instant, max(one.to, old.to if old is not None else 0))
-
-    def retract(self, kind, instant):
-        row = self.timeline.holding(instant)
-        if row is None:
-            return None
-        begin = row.valid_from if kind == "never" else instant
-        evidence = [
-            one
-            for one in self.timeline.entries.values()
-            if self.timeline.counts(one, row) and one.valid_from >= begin
-        ]
-        every = [
-            one.stated_to
-            for one in self.timeline.entries.values()
-            if self.timeline.counts(one, row)
-        ]
-        to = max([row.valid_to, row.stated_to, *every])
-        gone = [self.model.told.pop((one.valid_from, True)) for one in evidence]
-        never = begin == row.valid_from and row.continues is None
-        if never:
-            gone.append(self.model.told.pop((row.valid_from, True)))
-        else:
-            self.model.tell(Told(begin, to, None))
-        self.taken[self.timeline.retract(begin, row)] = begin, never, gone
-        return range(begin, to)
-
-    def restore(self, number):
-        if not self.taken:
-            return None
-        memory_id = list(self.taken)[number % len(self.taken)]
-        begin, never, gone = self.taken.pop(memory_id)
-        before = dict(self.timeline.entries)
-        # What took the very place of evidence asleep has replaced it for good.
-        left = [
-            one
-            for one in gone
-            if one.start == begin
-            or ((entry := before.get(one.start)) is not None and entry.is_evidence)
-        ]
-        error = refusal(lambda: self.timeline.restore(memory_id))
-        if error is not None:
-            assert error.reason is Reason.FACT_CONFLICT
-            assert self.timeline.entries == before
-            return None
-        if not never:
-            self.model.told.pop((begin, False), None)
-        for one in left:
-            self.model.told.setdefault((one.start, True), one)
-        return range(begin, max([FOREVER, *(one.to for one in gone)]))
-
-
 @settings(max_examples=settings.default.max_examples * 2)
 @given(st.lists(STEPS, max_size=14))
 def test_plans_are_the_fold_of_the_set_and_change_only_what_they_may(steps):
@@ -219,7 +117,7 @@ def test_plans_are_the_fold_of_the_set_and_change_only_what_they_may(steps):
     for one in steps:
         before = both.timeline.holders(PROBES)
         touched = both.step(*one)
-        check(both.timeline, both.model)
+        check(both.timeline, both.model, PROBES)
         for probe, old, new in zip(PROBES, before, both.timeline.holders(PROBES), strict=True):
             if touched is None or probe not in touched:
                 assert old == new, f"{one} changed what was so at {probe}"
@@ -264,7 +162,7 @@ def test_a_statement_of_one_instant_with_two_values_is_settled_by_the_policy(
     assert caught.value.metadata["existing_id"] == str(holding.memory_id)
     timeline.put(statement(instant, other, policy=CORRECT))
     model.told[instant, True] = Told(instant, FOREVER, other)
-    check(timeline, model)
+    check(timeline, model, PROBES)
 
 
 def shown(timeline):

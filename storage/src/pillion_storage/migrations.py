@@ -16,8 +16,14 @@ from pillion_storage.schema import FORMAT_VERSION, META
 
 Migration = Callable[[lmdb.Environment, "lmdb.Transaction[bytes]"], None]
 
-# From a version to the next one. Format 1 is the first, so nothing is here yet.
-MIGRATIONS: Mapping[int, Migration] = {}
+
+def _mark_only(env: lmdb.Environment, txn: lmdb.Transaction[bytes]) -> None:
+    """Change no record: the newer version reads the older one's, but not the other way round."""
+    del env, txn
+
+
+# From a version to the next one. docs/data-file.md says what changed in each.
+MIGRATIONS: Mapping[int, Migration] = {1: _mark_only}
 _FORMAT = b"format"
 
 

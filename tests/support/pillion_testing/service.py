@@ -28,6 +28,7 @@ from pillion.domain.mutations import (
     Precondition,
     PreconditionKind,
     PutFact,
+    RestoreMemory,
     RetractMemory,
 )
 from pillion.domain.queries import PLAIN_READ, Filter, ReadAt, SearchQuery, Target
@@ -115,6 +116,10 @@ def confirm(memory_id, when: Precondition = ANY, episode_id=None) -> ConfirmMemo
 
 def retract(memory_id=None, *, key=None, valid_to=None, when: Precondition = ANY):
     return RetractMemory(when, memory_id, key, valid_to)
+
+
+def restore(memory_id, when: Precondition = ANY) -> RestoreMemory:
+    return RestoreMemory(memory_id, when)
 
 
 def close_item(memory_id, *, closed_at=None, when: Precondition = ANY) -> CloseOpenItem:

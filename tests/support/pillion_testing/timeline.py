@@ -6,11 +6,14 @@ one keeps entries, as ``service.timelines`` does in a draft, and must never diff
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from pillion.domain.memory import SourceKind
+from pillion.domain.errors import Reason
+from pillion.domain.memory import FOREVER, SourceKind
+from pillion.domain.mutations import ConflictPolicy
 from pillion.domain.segments import Entry, Made, Sleep
 from pillion.domain.timeline import (
     SOURCE_PRECEDENCE,
@@ -25,6 +28,8 @@ from pillion.domain.timeline import (
     plan_retract,
     plan_withdraw,
 )
+
+from pillion_testing.service import refusal
 
 if TYPE_CHECKING:
     from pillion.domain.mutations import Outcome
@@ -252,3 +257,105 @@ class PureTimeline:
 def told(statement: Statement) -> Told:
     """A statement of the domain as the model takes it."""
     return Told(statement.valid_from, statement.to, statement.fingerprint, statement.source_kind)
+
+
+def check(timeline: PureTimeline, model: Model, probes) -> None:
+    """The entries say what the set of statements says, and nothing overlaps."""
+    assert timeline.coverage(probes) == model.coverage(probes)
+    assert timeline.holders(probes) == model.holders(probes)
+    segments = timeline._segments()
+    for one, following in itertools.pairwise(segments):
+        assert one.valid_from < one.valid_to <= following.valid_from
+    for (start, has_value), one in model.told.items():
+        if has_value:  # every statement has an entry of its own, at its own instant
+            entry = timeline.entries[start]
+            assert (entry.begun, entry.fingerprint) == (start, one.value)
+            assert entry.stated_to == one.to
+
+
+POLICIES = {"correct": ConflictPolicy.CORRECT, "prefer": ConflictPolicy.PREFER_SOURCE}
+
+
+class Steps:
+    """Carries steps out on a timeline and on the set of statements, and compares."""
+
+    def __init__(self) -> None:
+        self.timeline = PureTimeline()
+        self.model = Model()
+        self.taken: dict = {}
+
+    def step(self, kind, instant, value, length, source) -> range | None:
+        """Take one step; return the instants at which it may change anything."""
+        if kind == "restore":
+            return self.restore(instant)
+        if kind in {"retract", "never"}:
+            return self.retract(kind, instant)
+        return self.put(kind, instant, value, length, source)
+
+    def put(self, kind, instant, value, length, source):
+        policy = {"correct": ConflictPolicy.CORRECT, "prefer": ConflictPolicy.PREFER_SOURCE}.get(
+            kind, ConflictPolicy.REJECT
+        )
+        one = Statement(instant, value, source, length and instant + length, policy)
+        old = self.model.told.get((instant, True))
+        entries = dict(self.timeline.entries)
+        error = refusal(lambda: self.timeline.put(one))
+        if error is not None:
+            assert error.reason is Reason.FACT_CONFLICT
+            assert old is not None
+            assert old.value != value
+            assert self.timeline.entries == entries
+            return None
+        if policy is ConflictPolicy.CORRECT and old is not None and old.value != value:
+            del self.model.told[instant, True]
+        self.model.tell(told(one))
+        return range(instant, max(one.to, old.to if old is not None else 0))
+
+    def retract(self, kind, instant):
+        row = self.timeline.holding(instant)
+        if row is None:
+            return None
+        begin = row.valid_from if kind == "never" else instant
+        evidence = [
+            one
+            for one in self.timeline.entries.values()
+            if self.timeline.counts(one, row) and one.valid_from >= begin
+        ]
+        every = [
+            one.stated_to
+            for one in self.timeline.entries.values()
+            if self.timeline.counts(one, row)
+        ]
+        to = max([row.valid_to, row.stated_to, *every])
+        gone = [self.model.told.pop((one.valid_from, True)) for one in evidence]
+        never = begin == row.valid_from and row.continues is None
+        if never:
+            gone.append(self.model.told.pop((row.valid_from, True)))
+        else:
+            self.model.tell(Told(begin, to, None))
+        self.taken[self.timeline.retract(begin, row)] = begin, never, gone
+        return range(begin, to)
+
+    def restore(self, number):
+        if not self.taken:
+            return None
+        memory_id = list(self.taken)[number % len(self.taken)]
+        begin, never, gone = self.taken.pop(memory_id)
+        before = dict(self.timeline.entries)
+        # What took the very place of evidence asleep has replaced it for good.
+        left = [
+            one
+            for one in gone
+            if one.start == begin
+            or ((entry := before.get(one.start)) is not None and entry.is_evidence)
+        ]
+        error = refusal(lambda: self.timeline.restore(memory_id))
+        if error is not None:
+            assert error.reason is Reason.FACT_CONFLICT
+            assert self.timeline.entries == before
+            return None
+        if not never:
+            self.model.told.pop((begin, False), None)
+        for one in left:
+            self.model.told.setdefault((one.start, True), one)
+        return range(begin, max([FOREVER, *(one.to for one in gone)]))

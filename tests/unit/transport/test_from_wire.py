@@ -399,7 +399,6 @@ NOT_SERVED = [
         mutations.mutation_from_wire,
         an("capture_episode", episode=EPISODE, extraction=3),
     ),
-    ("RestoreMemory", mutations.mutation_from_wire, an("restore_memory", memory_id=ID)),
     ("FORGET_ERASE", commands.forget_from_wire, wire.ForgetRequest(mode=3)),
     ("BACKGROUND", commands.forget_from_wire, wire.ForgetRequest(mode=1, background=True)),
     *(

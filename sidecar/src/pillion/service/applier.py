@@ -331,25 +331,11 @@ class Applier:
             self.records.update(confirmed)
             self.candidates.follow(old, confirmed)
             return MutationResult(old.id, Outcome.UPDATED, valid_to=old.valid_to)
-<<<<<<< HEAD
         try:
             confirmed, _ = self._registry.checked(self._draft, confirmed, self._now)
         except PillionError as error:
             raise _of_candidate(error) from None
         return self.candidates.join(old, confirmed, mutation.source.kind)
-=======
-        end = None if old.valid_to == FOREVER else old.valid_to
-        result = self.timelines.put(
-            confirmed,
-            ConflictPolicy.PREFER_SOURCE,
-            end,
-            said_by=mutation.source.kind,
-        )
-        if result.id != old.id:  # the timeline already said so: the candidate has served
-            self.records.update(
-                replace(confirmed, end_reason=EndReason.WITHDRAWN, superseded_by=result.id)
-            )
-        return result
 
     def _retract_memory(self, mutation: RetractMemory) -> MutationResult:
         instant = _or(mutation.valid_to, self._now)

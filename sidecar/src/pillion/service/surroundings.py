@@ -218,7 +218,9 @@ class Surveyor:
                         made, ahead=tuple(found), end=current.valid_to, following=following
                     )
                 continue
-            if entry.valid_from >= to or (entry.is_open_statement and entry.valid_from > beyond):
+            # What goes on exactly where the change ends may become part of a row before it.
+            outside = entry.valid_from > to or (entry.valid_from == to and entry.continues is None)
+            if outside or (entry.is_open_statement and entry.valid_from > beyond):
                 follows = entry.is_row or any(one.is_row for one in found)
                 return replace(
                     made,

@@ -1,0 +1,121 @@
+"""Taking a retraction back: what returns, and what is refused."""
+
+from __future__ import annotations
+
+import pytest
+from pillion.domain import limits
+from pillion.domain.errors import Reason
+from pillion.domain.memory import FOREVER, EndReason, MemoryStatus
+from pillion.domain.mutations import ConflictPolicy
+from pillion.service import surroundings
+from pillion_testing.fakes import START
+from pillion_testing.service import (
+    NEW,
+    add,
+    key_of,
+    put_fact,
+    restore,
+    retract,
+    version_is,
+)
+
+
+def values(service, *instants):
+    return [service.value_at(START - one) for one in instants]
+
+
+def test_a_row_holds_again_and_is_the_row_it_was(service):
+    row = service.put("a", valid_from=START - 9)
+    service.one(retract(row.id, valid_to=START - 5))
+    assert service.get(row.id).end_reason is EndReason.RETRACTED
+    service.put("b", valid_from=START - 3, valid_to=START - 2)
+    result = service.one(restore(row.id))
+    assert (result.id, result.fact_version) == (row.id, service.revision)
+    assert values(service, 9, 5, 3, 2, 0) == ["a", "a", "b", "a", "a"]
+    back = service.get(row.id)
+    assert (back.end_reason, back.retracted_at) == (EndReason.SUPERSEDED, FOREVER)
+
+
+def test_a_row_that_was_never_so_returns(service):
+    service.put("z", valid_from=START - 20)
+    row = service.put("a", valid_from=START - 9)
+    service.one(retract(row.id, valid_to=START - 9))
+    assert values(service, 10, 9, 0) == ["z", "z", "z"]  # the earlier statement goes on
+    service.one(restore(row.id))
+    assert values(service, 10, 9, 0) == ["z", "a", "a"]
+    assert service.current().id == row.id
+
+
+def test_it_is_refused_where_another_statement_began_there_since(service):
+    row = service.put("a", valid_from=START - 9)
+    service.one(retract(row.id, valid_to=START - 9))
+    other = service.put("b", valid_from=START - 9)
+    with service.refuses(Reason.FACT_CONFLICT) as caught:
+        service.one(restore(row.id))
+    assert caught.value.metadata["existing_id"] == str(other.id)
+
+
+def test_it_is_refused_where_nothing_is_retracted(service):
+    row = service.put("a", valid_from=START - 9)
+    added = service.one(add("tea"))
+    for one in (row, added):
+        with service.refuses(Reason.ALREADY_ENDED):
+            service.one(restore(one.id))
+    service.one(retract(row.id, valid_to=START - 5))
+    service.one(restore(row.id))
+    with service.refuses(Reason.ALREADY_ENDED):
+        service.one(restore(row.id))
+    service.one(retract(row.id, valid_to=START - 5))
+    service.put("c", valid_from=START - 9, policy=ConflictPolicy.CORRECT)
+    with service.refuses(Reason.ALREADY_ENDED):
+        service.one(restore(row.id))
+
+
+def test_what_must_hold_of_it_is_demanded(service):
+    row = service.put("a", valid_from=START - 9)
+    service.one(retract(row.id, valid_to=START - 5))
+    version = service.get(row.id).version
+    with service.refuses(Reason.VERSION_MISMATCH):
+        service.one(restore(row.id, version_is(version + 1)))
+    with service.refuses(Reason.INVALID_FIELD):
+        service.one(restore(row.id, NEW))
+    service.one(restore(row.id, version_is(version)))
+
+
+def test_evidence_that_went_with_a_row_returns_with_it(service):
+    row = service.put("a", valid_from=START - 9)
+    for instant in (7, 5, 3):
+        service.put("a", valid_from=START - instant)
+    service.one(retract(row.id, valid_to=START - 7))
+    service.put("b", valid_from=START - 6)
+    assert values(service, 8, 7, 6, 5, 3) == ["a", None, "b", "b", "b"]
+    service.one(restore(row.id))
+    assert values(service, 8, 7, 6, 5, 3) == ["a", "a", "b", "a", "a"]
+
+
+@pytest.mark.parametrize("instant", [9, 5])
+@pytest.mark.parametrize("lasts", [False, True])
+def test_an_untyped_memory_and_a_guess_are_restored_too(service, instant, lasts):
+    end = START + 9 if lasts else None
+    added = service.one(add("tea", valid_from=START - 9, valid_to=end))
+    guess = service.put("a", valid_from=START - 9, valid_to=end, status=MemoryStatus.CANDIDATE)
+    for one in (added, guess):
+        before = service.get(one.id)
+        service.one(retract(one.id, valid_to=START - instant))
+        service.one(restore(one.id))
+        after = service.get(one.id)
+        assert (after.valid_to, after.end_reason) == (before.valid_to, before.end_reason)
+        assert after.retracted_at == FOREVER
+
+
+def test_a_statement_that_covers_too_many_others_is_refused_whole(service, monkeypatch):
+    monkeypatch.setattr(surroundings, "TIMELINE_WALK_MAX", 20)
+    assert limits.TIMELINE_WALK_MAX > 20
+    numbers = range(0, 60, 2)
+    service.write(
+        *(put_fact("a", valid_from=START - n - 2, valid_to=START - n - 1) for n in numbers)
+    )
+    with service.refuses(Reason.LIMIT_EXCEEDED):
+        service.put("b", valid_from=START - 90)
+    service.put("b", valid_from=START - 90, valid_to=START - 40)
+    assert service.value_at(START - 45, key_of()) == "b"
