@@ -92,6 +92,8 @@ def golden_keys() -> dict[str, bytes]:
         "column": SPACE.column("label", "travel").to_bytes(8, "big"),
         "claim": SPACE.claim(("untyped", "user", "mira", "", "SEMANTIC"), "likes tea", "9"),
         "heard": SPACE.heard(("untyped", "user", "mira", "", "SEMANTIC"), ID),
+        "taken": keys.taken_key(ID),
+        "sleep": SPACE.sleep(fact, 2),
         "embedder": keys.EMBEDDER_KEY,
         "registration": SPACE.registration(fact.attribute),
         "schema": SPACE.schema(fact.attribute, 3),
@@ -101,7 +103,8 @@ def golden_keys() -> dict[str, bytes]:
 
 WIDTHS = {
     "a": None, "b": 33, "c": 25, "d": 33, "e": 17, "f": 33, "g": 17, "h": 17, "j": 21, "k": 25,
-    "m": 17, "n": 33, "q": 17, "s": 42, "t": 25, "v": 17, "x": 17,
+    "m": 17, "n": 33, "q": 17, "s": 42, "t": 25, "v": 17, "w": 25, "x": 17,
+    "y": 17,
 }  # fmt: skip
 
 

@@ -195,6 +195,8 @@ class Migrating:
         work.draft.get(work.keys.head(key))
         for place, data in list(work.draft.scan(prefix, prefix_end(prefix))):
             entry = codec.decode_entry(instant_of(place[-8:]), data)
+            if not entry.is_row and not entry.is_evidence:
+                continue  # a retraction has no value
             if entry.is_row:
                 stated, vector = work.applier.records.memory(entry.memory_id), b""
             else:
@@ -209,7 +211,7 @@ class Migrating:
             moved = replace(entry, fingerprint=value.fingerprint)
             if entry.is_row:
                 self._put_row(work, stated, value)
-                work.draft.put(place, codec.encode_row(moved))
+                work.draft.put(place, codec.encode_segment(moved))
             else:
                 changed = _with_value(stated, value, work.migration.schema_version)
                 work.draft.put(place, codec.encode_evidence(moved, changed, vector))
@@ -280,8 +282,8 @@ class Migrating:
             entry = codec.decode_entry(instant_of(place[-8:]), data)
             if entry.is_row and entry.memory_id == memory_id and back.value is not None:
                 moved = replace(entry, fingerprint=back.value.fingerprint)
-                work.draft.put(place, codec.encode_row(moved))
-            elif not entry.is_row and entry.memory_id == memory_id:
+                work.draft.put(place, codec.encode_segment(moved))
+            elif entry.is_evidence and entry.memory_id == memory_id:
                 self._restore_evidence(work, place, data, memory_id)
         return True
 

@@ -412,6 +412,10 @@ class Timelines:
         version = self._draft.version(head)
         return -1 if self._draft.changed(head) else version
 
+    def touch_head(self, key: FactKey) -> None:
+        """Write the head of a timeline whose entries somebody else has changed."""
+        self._touch_head(key, self._surveyor.epoch(key))
+
     def _touch_head(self, key: FactKey, epoch: int) -> None:
         """Write the head, so that the key's version becomes this commit's revision."""
         self._draft.put(self._keys.head(key), codec.encode_head(epoch))
