@@ -148,6 +148,7 @@ _OPTIONAL: Final[tuple[_Field, ...]] = (
     (30, "retention_class", "", None, None),
     (31, "schema_version", 0, None, None),
     (32, "session_id", "", None, None),
+    (33, "confirmation", None, _source_fields, _source_of),
 )
 _BY_NUMBER: Final = {number: (name, read) for number, name, _, _, read in _OPTIONAL}
 _RECURRENCE: Final = 25

@@ -137,6 +137,7 @@ def memory(message: types_pb2.Memory) -> models.Memory:
         message.vector_pending,
         message.session_id or None,
         message.legal_hold,
+        source(message.confirmation) if has("confirmation") else None,
     )
 
 

@@ -106,6 +106,7 @@ class Memory:
         fact_version: The version of the whole timeline: the token for ``version_equals`` in
             ``put_fact``. 0 for memories that are not facts.
         vector: Present only where the request asked for it. Takes no part in comparison.
+        confirmation: Who confirmed it last, where, in which words; None: nobody did.
     """
 
     id: str
@@ -146,6 +147,7 @@ class Memory:
     vector_pending: bool
     session_id: str | None
     legal_hold: bool
+    confirmation: Source | None = None
 
     @property
     def key(self) -> FactKey | None:

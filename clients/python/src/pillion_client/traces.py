@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from pillion_client.models import Record
 
-How: TypeAlias = Literal["stated", "supported", "derived"]
+How: TypeAlias = Literal["stated", "supported", "confirmed", "derived"]
 TRACE_RECORDS_MAX: Final = 1000
 """Records that ``trace`` reads beside its root, unless told otherwise."""
 
@@ -27,7 +27,8 @@ class TraceLink:
     """One step from a source to what came from it.
 
     ``how`` is ``stated`` (the episode says it), ``supported`` (the episode says it again, or in it
-    a user confirmed it) or ``derived`` (made of the source memory).
+    a user confirmed it before), ``confirmed`` (in it a user confirmed it last) or ``derived`` (made
+    of the source memory).
     """
 
     source_id: str
@@ -68,7 +69,14 @@ def links_to(record: Record) -> list[TraceLink]:
     links: list[TraceLink] = []
     if record.source.episode_id is not None:
         links.append(TraceLink(record.source.episode_id, record.id, "stated"))
-    links += [TraceLink(one, record.id, "supported") for one in record.recurrence.episode_ids]
+    confirmed_in = record.confirmation.episode_id if record.confirmation is not None else None
+    if confirmed_in is not None:
+        links.append(TraceLink(confirmed_in, record.id, "confirmed"))
+    links += [
+        TraceLink(one, record.id, "supported")
+        for one in record.recurrence.episode_ids
+        if one != confirmed_in
+    ]
     links += [TraceLink(one, record.id, "derived") for one in record.derived_from]
     return links
 

@@ -9,7 +9,7 @@ import click
 from pillion.cli.documents import document
 from pillion.cli.selecting import fact_or_id, recorded_options, taken_read
 from pillion.cli.session import Session, pass_session, shared_options
-from pillion.cli.show import expiry, interval, moment, what
+from pillion.cli.show import confirmation, expiry, interval, moment, what
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -67,11 +67,13 @@ def _row(entry: HistoryEntry, change: str) -> tuple[str, ...]:
 
 
 def _source(memory: Memory) -> str:
-    """Return who stated a row, and in which episodes."""
+    """Return who stated a row, in which episodes, and who confirmed it."""
     source = memory.source
     said = str(source.kind) + (f" by {source.author}" if source.author else "")
     episodes = ([source.episode_id] if source.episode_id else []) + [*memory.recurrence.episode_ids]
-    return said + (f" in {', '.join(episodes)}" if episodes else "")
+    said += f" in {', '.join(episodes)}" if episodes else ""
+    confirmed = confirmation(memory)
+    return f"{said}, {confirmed}" if confirmed else said
 
 
 def _changes(entries: Sequence[HistoryEntry]) -> Iterator[tuple[HistoryEntry, str]]:

@@ -10,7 +10,7 @@ from pillion_client import Episode, Memory
 from pillion.cli.documents import instant_text, value_document
 
 if TYPE_CHECKING:
-    from pillion_client import Record, Value
+    from pillion_client import Record, Source, Value
 
     from pillion.cli.output import Output
 
@@ -62,6 +62,21 @@ def shortened(text: str) -> str:
     return text[:_TEXT_CHARACTERS_MAX] + "…"
 
 
+def by_whom(source: Source) -> str:
+    """Return the author of a statement and the words, as they follow a verb; empty: unknown."""
+    author = f" by {source.author}" if source.author else ""
+    return author + (f' "{source.quote}"' if source.quote else "")
+
+
+def confirmation(memory: Memory) -> str:
+    """Return who confirmed a memory last, in which episode and in which words; empty: nobody."""
+    source = memory.confirmation
+    if source is None:
+        return ""
+    episode = f" in {source.episode_id}" if source.episode_id else ""
+    return f"confirmed{by_whom(source)}{episode}"
+
+
 def memory_row(memory: Memory) -> tuple[str, ...]:
     """Return a memory as a row under `MEMORY_COLUMNS`."""
     return (
@@ -99,6 +114,7 @@ def _show_memory(output: Output, memory: Memory) -> None:
             ("episode", source.episode_id or ""),
             ("quote", source.quote or ""),
             ("author", source.author or ""),
+            ("confirmation", confirmation(memory)),
             ("supersedes", memory.supersedes or ""),
             ("superseded by", memory.superseded_by or ""),
             ("retracted", moment(memory.retracted_at)),

@@ -10,15 +10,25 @@ from pillion_client.traces import TRACE_RECORDS_MAX
 
 from pillion.cli.documents import document
 from pillion.cli.session import Session, pass_session, shared_options
-from pillion.cli.show import about, interval, moment, shortened, what
+from pillion.cli.show import about, by_whom, interval, moment, shortened, what
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pillion_client import Record, Trace, TraceLink
 
-_UP: Final = {"stated": "stated by", "supported": "supported by", "derived": "derived from"}
-_DOWN: Final = {"stated": "states", "supported": "supports", "derived": "led to"}
+_UP: Final = {
+    "stated": "stated by",
+    "supported": "supported by",
+    "confirmed": "confirmed by",
+    "derived": "derived from",
+}
+_DOWN: Final = {
+    "stated": "states",
+    "supported": "supports",
+    "confirmed": "confirms",
+    "derived": "led to",
+}
 
 
 @click.command()
@@ -36,7 +46,7 @@ def trace(session: Session, record: str, *, limit: int) -> None:
     """Show what a record came from, and what came from it.
 
     The id is that of a memory or an episode. Sources are followed up to the episodes, and on the
-    other side everything that was stated by, supported by or derived from the record.
+    other side everything that was stated by, supported by, confirmed by or derived from the record.
     """
     output = session.output
     with session.client() as client:
@@ -92,6 +102,8 @@ def _line(record: Record) -> str:
     if isinstance(record, Memory):
         when = f"valid {interval(record.valid_from, record.valid_to)}"
         said = f"{what(record)}" + (f' "{record.source.quote}"' if record.source.quote else "")
+        if record.confirmation is not None:
+            said += f", confirmed{by_whom(record.confirmation)}"
         kind = f"memory ({record.status.value})"
     else:
         when = moment(record.occurred_at)

@@ -112,6 +112,7 @@ class Memory:
     last_used_at: int = 0
     use_count: int = 0
     recurrence: Recurrence = Recurrence()
+    confirmation: Source | None = None  # of the last ConfirmMemory
     expires_at: int = FOREVER
     expired_at: int = FOREVER  # when Forget took it out of recall
     retracted_at: int = FOREVER  # when the retraction was recorded
@@ -132,6 +133,17 @@ class Memory:
     def fact_key(self) -> FactKey:
         """The key of the timeline it is a row of. Only for facts."""
         return FactKey(self.subject, self.context, self.attribute)
+
+    @property
+    def episode_ids(self) -> tuple[UUID, ...]:
+        """The episodes that it names: what stated it, stated it again, and confirmed it last.
+
+        Beyond the bound of a recurrence the last confirmation is named all the same. An episode
+        may come twice.
+        """
+        sources = (self.source,) if self.confirmation is None else (self.source, self.confirmation)
+        said = tuple(one.episode_id for one in sources if one.episode_id is not None)
+        return said + self.recurrence.episode_ids
 
     @property
     def on_timeline(self) -> bool:

@@ -106,9 +106,7 @@ class Filter:
         return True
 
     def _admits_episodes(self, memory: Memory) -> bool:
-        return memory.source.episode_id in self.episode_ids or not self.episode_ids.isdisjoint(
-            memory.recurrence.episode_ids
-        )
+        return not self.episode_ids.isdisjoint(memory.episode_ids)
 
     def admits_episode(self, episode: Episode) -> bool:
         """Return whether an episode takes part, by the conditions that episodes can meet.

@@ -324,6 +324,7 @@ class Applier:
             status=MemoryStatus.CONFIRMED,
             confidence=1.0,
             recurrence=grown(old, episode),
+            confirmation=mutation.source,
             updated_at=self._now,
         )
         self.records.support(old.id, episode)

@@ -93,10 +93,12 @@ def record_bytes(record: Memory | Episode) -> int:
         return size + _utf8_bytes(record.content)
     value: object = record.value.data if record.value is not None else ""
     ids = len(record.derived_from) + len(record.recurrence.episode_ids)
+    confirmed = record.confirmation
     return (
         size
         + _utf8_bytes(record.text)
         + _utf8_bytes(record.source.quote)
+        + (_utf8_bytes(confirmed.quote + confirmed.author) if confirmed is not None else 0)
         + (_utf8_bytes(value) if isinstance(value, str) else 0)
         + sum(_utf8_bytes(label) for label in record.pii_labels)
         + _ID_TEXT_BYTES * ids

@@ -111,9 +111,7 @@ class TableRows:
         keys = self._keys
         hashes = [keys.column("label", label) for label in memory.labels]
         hashes.append(keys.column("source", memory.source.kind.name))
-        if memory.source.episode_id is not None:
-            hashes.append(keys.column("episode", str(memory.source.episode_id)))
-        hashes += [keys.column("episode", str(one)) for one in memory.recurrence.episode_ids]
+        hashes += [keys.column("episode", str(one)) for one in dict.fromkeys(memory.episode_ids)]
         if memory.session_id:
             hashes.append(keys.column("session", memory.session_id))
         return hashes

@@ -455,6 +455,7 @@ def _with_evidence(row: Memory, statement: Memory, now: int) -> Memory:
         recurrence=grown(row, statement.source.episode_id),
         confidence=max(row.confidence, statement.confidence),
         status=max(row.status, statement.status),
+        confirmation=statement.confirmation or row.confirmation,
         # A statement that names no expiry says nothing about when the memory is to go.
         expires_at=row.expires_at
         if statement.expires_at == FOREVER

@@ -132,6 +132,8 @@ def _fill_rare(target: types_pb2.Memory, memory: Memory) -> None:
     if memory.recurrence.count:
         target.recurrence.count = memory.recurrence.count
         target.recurrence.episode_ids.extend(map(str, memory.recurrence.episode_ids))
+    if memory.confirmation is not None:
+        _fill_source(target.confirmation, memory.confirmation)
     if memory.retention_class:
         target.retention_class = memory.retention_class
     if memory.schema_version:
