@@ -79,6 +79,8 @@ MADE = {
     "last_used_at": st.just(0) | instants,
     "use_count": st.integers(0, 2**31 - 1),
     "recurrence": st.builds(Recurrence, st.integers(0, 9), id_lists),
+    "confirmation": st.none()
+    | st.builds(Source, st.sampled_from(SourceKind), st.none() | ids, names, texts),
     "expires_at": ends,
     "expired_at": ends,
     "retracted_at": ends,

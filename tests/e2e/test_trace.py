@@ -96,6 +96,31 @@ def test_an_episode_is_followed_to_all_that_came_from_it(client, family):
     assert {one.how for one in trace.derived_of(second)} == {"supported", "stated"}
 
 
+def test_a_trace_names_who_confirmed(client, pillion, family):
+    first, second, fact = family[:3]
+    third = captured(client, "Yes, in Bern.")
+    client.confirm(fact, source=Source("user_confirmation", third, "Yes", "Ada"))
+    assert client.get(fact).confirmation == Source("user_confirmation", third, "Yes", "Ada")
+    assert client.trace(fact).sources_of(fact) == (
+        TraceLink(first, fact, "stated"),
+        TraceLink(third, fact, "confirmed"),
+        TraceLink(second, fact, "supported"),
+    )
+    assert [one.how for one in client.trace(third).derived_of(third)] == ["confirmed"]
+    lines = pillion("trace", fact).stdout.splitlines()
+    assert lines[0].endswith('city = Bern "to Bern", confirmed by Ada "Yes"')
+    assert any(one.startswith(f"  confirmed by episode by Mira {third}") for one in lines)
+    assert f"  confirms memory (confirmed) {fact}" in pillion("trace", third).stdout
+    # Confirmed again: the former one stays among those that support it.
+    client.confirm(fact, source=Source("user_confirmation", first))
+    assert {(one.source_id, one.how) for one in client.trace(fact).sources_of(fact)} == {
+        (first, "stated"),
+        (first, "confirmed"),
+        (second, "supported"),
+        (third, "supported"),
+    }
+
+
 @pytest.mark.parametrize("room", [0, 1, 3, 4, 5])
 def test_a_trace_ends_where_it_is_told_to(client, family, room):
     trace = client.trace(family[4], records_max=room)

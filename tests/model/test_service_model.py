@@ -25,7 +25,14 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from pillion.domain.commands import ForgetMode
 from pillion.domain.errors import PillionError, Reason
-from pillion.domain.memory import FOREVER, EndReason, MemoryKind, MemoryStatus, SourceKind
+from pillion.domain.memory import (
+    FOREVER,
+    EndReason,
+    MemoryKind,
+    MemoryStatus,
+    Source,
+    SourceKind,
+)
 from pillion.domain.mutations import ConflictPolicy, Guard, Outcome
 from pillion.domain.queries import Filter, ReadAt
 from pillion.domain.scope import FactKey, Partition, Subject
@@ -298,6 +305,7 @@ class ServiceMachine(RuleBasedStateMachine):
                     "expires_at": FOREVER if gone is None else gone,
                     "expired_at": FOREVER,
                     "status": draft["status"] or MemoryStatus.STATED,
+                    "confirmation": None,
                     "created_at": self.now(),
                     "updated_at": self.now(),
                     "end_reason": EndReason.OPEN if end is None else EndReason.STATED,
@@ -349,6 +357,7 @@ class ServiceMachine(RuleBasedStateMachine):
                 "text": "heard",
                 "kind": MemoryKind.EPISODIC,
                 "status": MemoryStatus.STATED,
+                "confirmation": None,
                 "valid_from": self.now(),
                 "valid_to": FOREVER,
                 "expires_at": FOREVER,
@@ -422,6 +431,7 @@ class ServiceMachine(RuleBasedStateMachine):
             memory_id,
             self.now(),
             status=MemoryStatus.CONFIRMED,
+            confirmation=Source(SourceKind.USER_CONFIRMATION),
             version=answer.revision,
             updated_at=self.now(),
         )

@@ -99,6 +99,20 @@ def test_get_says_that_a_memory_was_forgotten(at, server):
     assert "expires\t3000-01-01T00:00:00Z\n" in at("get", ID.format(0)).out
 
 
+def test_who_confirmed_is_shown(at, server):
+    told = {"kind": 2, "episode_id": "e1", "quote": "yes, 30 June", "author": "ada"}
+    one = memory(confirmation=told)
+    server.script("Get", pb.GetResponse(record=pb.Record(memory=one)))
+    shown = 'confirmed by ada "yes, 30 June" in e1'
+    assert f"confirmation\t{shown}\n" in at("get", ID.format(0)).out
+    server.script("Get", pb.GetResponse(record=pb.Record(memory=memory(confirmation={"kind": 2}))))
+    assert "confirmation\tconfirmed\n" in at("get", ID.format(0)).out
+    server.script("History", pb.HistoryResponse(entries=[pb.HistoryEntry(memory=one)]))
+    assert f"user_statement, {shown}" in at("history", ID.format(0)).out.strip().split("\t")
+    server.script("Get", pb.GetResponse(record=pb.Record(memory=memory())))
+    assert "confirm" not in at("get", ID.format(0)).out
+
+
 def test_history_says_what_each_version_changed(at, server):
     versions = [
         memory(),

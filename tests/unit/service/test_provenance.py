@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pillion.domain.errors import Reason
-from pillion.domain.memory import Source, SourceKind
+from pillion.domain.limits import RECURRENCE_EPISODES_MAX
+from pillion.domain.memory import MemoryStatus, Source, SourceKind
 from pillion.domain.mutations import ConfirmMemory, Outcome
 from pillion.domain.queries import Filter
 from pillion.domain.scope import Partition, Subject
@@ -20,6 +21,7 @@ from pillion_testing.service import (
     key_of,
     put_fact,
     ram_service,
+    retract,
 )
 
 WORDS = "It was due on Monday. It is now due on Tuesday — Käse!"
@@ -134,6 +136,87 @@ def test_a_models_words_are_no_users_statement(service, kind):
     with service.refuses(Reason.INVALID_FIELD, "mutations[0].confirm_memory.source.kind"):
         service.write(confirm(made.id, episode_id=told))
     service.put(source=quoting(told, "Tuesday", SourceKind.INFERENCE))
+
+
+# --- who confirmed ------------------------------------------------------------------------------
+
+
+def by(author, told=None, quote=""):
+    return Source(SourceKind.USER_CONFIRMATION, told, quote, author)
+
+
+def test_a_confirmation_is_kept_with_its_author_and_words(service, told):
+    made = service.one(add())
+    assert service.get(made.id).confirmation is None
+    service.write(ConfirmMemory(made.id, by("ada", told, "due on Tuesday"), EXISTS))
+    assert service.get(made.id).confirmation == by("ada", told, "due on Tuesday")
+    service.write(ConfirmMemory(made.id, by("mira"), EXISTS))
+    assert service.get(made.id).confirmation == by("mira")
+    versions = [one.memory.confirmation for one in service.history(memory_id=made.id)[0]]
+    assert versions == [None, by("ada", told, "due on Tuesday"), by("mira")]
+    assert [one.confirmation for one in service.listed(Filter())] == [by("mira")]
+    assert [hit.memory.confirmation for hit in service.search().hits] == [by("mira")]
+
+
+def test_a_confirmation_that_is_refused_leaves_the_last_one(service, told):
+    made = service.one(add())
+    service.write(ConfirmMemory(made.id, by("ada"), EXISTS))
+    with service.refuses(Reason.INVALID_FIELD):
+        service.write(ConfirmMemory(made.id, by("eve", told, "not in it"), EXISTS))
+    service.write(retract(made.id, valid_to=START - 1))
+    with service.refuses(Reason.ALREADY_ENDED):
+        service.write(ConfirmMemory(made.id, by("eve"), EXISTS))
+    assert service.get(made.id).confirmation == by("ada")
+
+
+def test_a_guess_joins_its_timeline_with_who_confirmed_it(service, told):
+    service.put("stated", valid_from=START - 9)
+    guess = service.put("guess", valid_from=START - 5, source=Source(SourceKind.INFERENCE))
+    service.write(ConfirmMemory(guess.id, by("mira", told), EXISTS))
+    row = service.current()
+    assert (row.id, row.source.kind, row.confirmation) == (
+        guess.id,
+        SourceKind.INFERENCE,
+        by("mira", told),
+    )
+    # A late arrival inside it ends: the row that goes on behind was confirmed too.
+    service.put("visit", valid_from=START - 4, valid_to=START - 3)
+    assert service.current().id != guess.id
+    assert service.current().confirmation == by("mira", told)
+
+
+def test_what_is_known_already_is_confirmed_by_the_guess(service, told):
+    row = service.put("v", valid_from=START - 9)
+    service.write(ConfirmMemory(row.id, by("ada"), EXISTS))
+    guess = service.put("v", valid_from=START - 5, source=Source(SourceKind.INFERENCE))
+    service.write(ConfirmMemory(guess.id, by("mira", told), EXISTS))
+    assert service.get(row.id).confirmation == by("mira", told)
+    assert service.get(guess.id).confirmation is None  # nobody confirmed it as a row
+    # One more statement of it says nothing about who confirmed it.
+    service.put("v", valid_from=START - 4)
+    assert service.get(row.id).confirmation == by("mira", told)
+    # Where a late arrival makes the evidence a row, it was confirmed by the same.
+    service.put("other", valid_from=START - 7)
+    assert service.value_at(START - 5) == "v"
+    assert service.current().confirmation == by("mira", told)
+
+
+def test_enough_episodes_confirm_without_anybody(service):
+    for number in range(3):
+        told = service.one(episode(f"e{number}", indexed=False)).id
+        result = service.put("v", source=Source(SourceKind.INFERENCE, told), valid_from=START - 5)
+    row = service.get(result.id)
+    assert (row.status, row.confirmation) == (MemoryStatus.CONFIRMED, None)
+
+
+def test_the_last_confirmation_is_found_beyond_the_bound_of_a_recurrence(service):
+    made = service.one(add())
+    for _ in range(RECURRENCE_EPISODES_MAX + 1):
+        told = service.one(episode("yes", indexed=False)).id
+        service.write(confirm(made.id, episode_id=told))
+    wanted = Filter(episode_ids=frozenset({told}))
+    assert told not in service.get(made.id).recurrence.episode_ids
+    assert [one.id for one in service.listed(wanted)] == service.found(filter=wanted) == [made.id]
 
 
 # --- following --------------------------------------------------------------------------------

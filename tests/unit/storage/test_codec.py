@@ -77,6 +77,7 @@ memories = st.builds(
     supersedes=st.none() | ids,
     last_used_at=instants,
     use_count=st.integers(0, 2**40),
+    confirmation=st.none() | sources,
     recurrence=st.just(Recurrence())
     | st.builds(Recurrence, st.integers(1, 2**40), st.lists(ids, max_size=3).map(tuple)),
     expires_at=ends,
@@ -145,7 +146,7 @@ def test_the_strategies_cover_every_field():
         "pii_labels", "labels", "derived_from", "consolidated_into", "valid_to", "end_reason",
         "superseded_by", "supersedes", "last_used_at", "use_count", "recurrence", "expires_at",
         "expired_at", "retracted_at", "closed_at", "retention_class", "schema_version",
-        "session_id", "version",
+        "session_id", "confirmation", "version",
     }  # fmt: skip
     assert {one.name for one in fields(Episode)} == {
         "id", "subject", "content", "source_kind", "occurred_at", "recorded_at", "context",
@@ -338,6 +339,8 @@ def golden_records() -> dict[str, bytes]:
         updated_at=0,
     )
     made = {"memory_full": codec.encode_memory(full), "memory_bare": codec.encode_memory(bare)}
+    confirmed = Source(SourceKind.USER_CONFIRMATION, UUID(int=16), "yes, 30 June", "mira")
+    made["memory_confirmed"] = codec.encode_memory(replace(bare, confirmation=confirmed))
     for kind, data in {
         ValueKind.TEXT: "Käse",
         ValueKind.INTEGER: -(2**63),

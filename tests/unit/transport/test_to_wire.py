@@ -52,6 +52,7 @@ def a_full_memory():
         last_used_at=5,
         use_count=6,
         recurrence=Recurrence(2, (OTHER,)),
+        confirmation=Source(SourceKind.USER_CONFIRMATION, OTHER, "yes", "mira"),
         expires_at=8,
         retracted_at=9,
         closed_at=10,
@@ -73,6 +74,8 @@ def test_no_field_of_a_memory_is_forgotten():
     missing = set(types_pb2.Memory.DESCRIPTOR.fields_by_name) - present(target) - NOT_YET
     assert missing == set()
     assert (target.valid_to.nanos, target.expires_at.nanos) == (4000, 8000)
+    told = target.confirmation
+    assert (told.kind, told.episode_id, told.quote, told.author) == (2, str(OTHER), "yes", "mira")
     assert target.partition == types_pb2.Partition(namespace="production", tenant="acme")
     assert target.recorded_at == target.updated_at
 
