@@ -16,7 +16,7 @@ from pillion_proto.memory.v1.memory_service_pb2_grpc import MemoryServiceStub
 from pillion_proto.memory.v1.schema_service_pb2_grpc import SchemaServiceStub
 
 SECONDS = 30
-_SCHEMA_CALLS = ("RegisterAttribute", "GetAttribute", "ListAttributes")
+_SCHEMA_CALLS = ("RegisterAttribute", "GetAttribute", "ListAttributes", "MigrateAttribute")
 _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 
 
