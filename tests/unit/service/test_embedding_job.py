@@ -131,6 +131,16 @@ def test_the_thread_tries_again(embedder, monkeypatch):
     service.close()
 
 
+def test_a_search_knows_that_no_vector_is_to_come(held):
+    bad = held.one(add("bad")).id
+    assert [hit.memory.vector_pending for hit in held.search().hits] == [True]
+    picky = FakeEmbedder()
+    picky.refused = {"bad"}
+    job_of(held, picky).make_some(held.partition)
+    assert not held.get(bad).vector_pending
+    assert [hit.memory.vector_pending for hit in held.search().hits] == [False]
+
+
 def test_a_refused_text_is_set_aside_alone(held, embedder):
     picky = FakeEmbedder()
     picky.refused = {"bad"}

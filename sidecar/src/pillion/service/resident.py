@@ -85,7 +85,7 @@ class Resident:
         ids: dict[bytes, None] = {}
         for change in page.changes:
             for key, _ in change.keys:
-                if key[:1] in (b"m", b"v"):
+                if key[:1] in (b"m", b"v", b"q"):
                     ids[key[1:]] = None
                 elif key == EMBEDDER_KEY:
                     self._load()
