@@ -119,3 +119,16 @@ def test_a_statement_that_covers_too_many_others_is_refused_whole(service, monke
         service.put("b", valid_from=START - 90)
     service.put("b", valid_from=START - 90, valid_to=START - 40)
     assert service.value_at(START - 45, key_of()) == "b"
+
+
+def test_of_two_retractions_the_earlier_stands_when_the_later_is_taken_back(service):
+    made = service.one(add(valid_from=START - 9)), service.put("a", valid_from=START - 9)
+    for row in made:
+        service.one(retract(row.id, valid_to=START - 3))
+        first = service.get(row.id)
+        service.clock.advance()
+        service.one(retract(row.id, valid_to=START - 5))
+        service.one(restore(row.id))
+        back = service.get(row.id)
+        assert (back.valid_to, back.end_reason) == (START - 3, EndReason.RETRACTED)
+        assert first.retracted_at <= back.retracted_at < FOREVER

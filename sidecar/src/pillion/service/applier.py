@@ -386,7 +386,8 @@ class Applier:
             memory,
             valid_to=valid_to,
             end_reason=end_reason,
-            retracted_at=FOREVER,
+            # An earlier retraction of it stands: it ends there, and was retracted.
+            retracted_at=memory.retracted_at if end_reason is EndReason.RETRACTED else FOREVER,
             updated_at=self._now,
         )
         self.records.update(restored)
