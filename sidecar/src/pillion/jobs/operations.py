@@ -54,6 +54,7 @@ class OperationsJob:
         backoff = BACKOFF_FIRST_SECONDS
         while not self._stopping.is_set():
             failed: Exception | None = None
+            goes_on = False
             try:
                 if not loaded:
                     self._running.load()
@@ -61,17 +62,28 @@ class OperationsJob:
                 for partition, operation_id in self._running.wait(IDLE_SECONDS):
                     if self._stopping.is_set():
                         return
-                    if not self._advance(partition, operation_id):
-                        self._running.drop(partition, operation_id)
+                    try:
+                        goes_on |= self._advanced(partition, operation_id)
+                    except StoreClosed:
+                        raise
+                    except Exception as error:  # noqa: BLE001  (others must not wait for one)
+                        failed = error
             except StoreClosed:
                 return
             except Exception as error:  # noqa: BLE001  (the job outlives whatever goes wrong)
                 failed = error
             if failed is None:
                 backoff = BACKOFF_FIRST_SECONDS
-            else:
+            elif not goes_on:
                 _log.warning(
                     "long work is late: %s; trying again in %.1f s", type(failed).__name__, backoff
                 )
                 self._stopping.wait(backoff)
                 backoff = min(2 * backoff, BACKOFF_MAX_SECONDS)
+
+    def _advanced(self, partition: Partition, operation_id: UUID) -> bool:
+        """Do a part of an operation; return whether there is more to do."""
+        if self._advance(partition, operation_id):
+            return True
+        self._running.drop(partition, operation_id)
+        return False

@@ -8,12 +8,20 @@ which memory a migration wrote, so that a roll-back takes back exactly that.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from pillion_storage import codec
 from pillion_storage.api import Committed
-from pillion_storage.keys import id_of, instant_of, memory_key, prefix_end, undo_key, undo_range
+from pillion_storage.keys import (
+    INSTANT_BYTES,
+    id_of,
+    instant_of,
+    memory_key,
+    prefix_end,
+    undo_key,
+    undo_range,
+)
 
 from pillion.domain.errors import PillionError
 from pillion.domain.memory import MemoryStatus
@@ -48,6 +56,8 @@ if TYPE_CHECKING:
 # Rows that one commit changes at most, and what it is cut to where it does not go through.
 SIZES: Final = (64, 16, 4, 1)
 TIDY_ROWS: Final = 1000
+# Rows of one timeline that are read at a time.
+SCAN_ROWS: Final = 500
 
 
 def value_for(memory: Memory, checked: CheckedSchema, steps: Sequence[Step]) -> Value | None:
@@ -71,6 +81,7 @@ class _Work:
     now: int
     room: int  # records that may still be changed
     rows: int = 0  # rows that were
+    settled: set[FactKey] = field(default_factory=set)  # timelines with nothing left to change
 
     @property
     def migration(self) -> Migration:
@@ -118,14 +129,15 @@ class Migrating:
             )
             try:
                 made = self._planned(work)
+                put_operation(draft, made)
+                if made.state is not OperationState.RUNNING:
+                    let_go(draft, work.keys, made)
+                if draft.outgrown and size > 1:
+                    continue
+                batch = draft.batch(None)
             except PillionError as error:
                 return not self._failed(partition, operation_id, error)
-            put_operation(draft, made)
-            if made.state is not OperationState.RUNNING:
-                let_go(draft, work.keys, made)
-            if draft.outgrown and size > 1:
-                continue
-            if isinstance(self._store.commit(partition, draft.batch(None)), Committed):
+            if isinstance(self._store.commit(partition, batch), Committed):
                 self._pending.add(partition, pending_added(draft))
                 return made.state is OperationState.RUNNING
         return True  # live writers were faster: the next turn finds them done
@@ -188,16 +200,26 @@ class Migrating:
                 return False
             self._put_row(work, memory, value)
             return True
-        return self._timeline(work, checked, memory.fact_key)
+        key = memory.fact_key
+        if key not in work.settled and self._timeline(work, checked, key):
+            work.settled.add(key)
+        return key in work.settled
 
     def _timeline(self, work: _Work, checked: CheckedSchema, key: FactKey) -> bool:
         prefix = work.keys.entries(key)
         work.draft.get(work.keys.head(key))
-        for place, data in list(work.draft.scan(prefix, prefix_end(prefix))):
-            entry = codec.decode_entry(instant_of(place[-8:]), data)
+        entries = [
+            (place, codec.decode_entry(instant_of(place[-INSTANT_BYTES:]), data), data)
+            for place, data in work.draft.scan(prefix, prefix_end(prefix), step=SCAN_ROWS)
+        ]
+        older = self._older_rows(work, [one.memory_id for _, one, _ in entries if one.is_row])
+        for place, entry, data in entries:
             if not entry.is_row and not entry.is_evidence:
                 continue  # a retraction has no value
             if entry.is_row:
+                row = older.get(entry.memory_id)
+                if row is None or value_for(row, checked, work.migration.steps) is None:
+                    continue
                 stated, vector = work.applier.records.memory(entry.memory_id), b""
             else:
                 stated, vector = codec.decode_evidence_statement(entry.memory_id, data)
@@ -219,6 +241,24 @@ class Migrating:
             work.applier.timelines.touch_head(key)
         return True
 
+    def _older_rows(self, work: _Work, ids: Sequence[UUID]) -> dict[UUID, Memory]:
+        """Return the rows of a timeline that are of an older version, as they are stored.
+
+        They are read past the draft: a commit depends on what it changes only, for a long timeline
+        has more rows than a commit may depend on.
+        """
+        older = {}
+        for begin in range(0, len(ids), SCAN_ROWS):
+            wanted = {memory_key(one): one for one in ids[begin : begin + SCAN_ROWS]}
+            found = self._store.read(
+                work.draft.partition, list(wanted), at=work.draft.revision
+            ).entries
+            for key, entry in found.items():
+                row = codec.decode_memory(wanted[key], entry.value, entry.version)
+                if row.schema_version < work.migration.schema_version:
+                    older[row.id] = row
+        return older
+
     def _put_row(self, work: _Work, memory: Memory, value: Value) -> None:
         made = _with_value(memory, value, work.migration.schema_version)
         self._put_memory(work, memory, replace(made, updated_at=work.now))
@@ -230,6 +270,7 @@ class Migrating:
         work.applier.records.update(new)
         if new.text != old.text:
             work.applier.records.text_changed(new)
+        work.applier.candidates.follow(old, new)
 
     # --- back ------------------------------------------------------------------------------
 
@@ -279,7 +320,7 @@ class Migrating:
         work.applier.timelines.touch_head(key)
         prefix = work.keys.entries(key)
         for place, data in list(work.draft.scan(prefix, prefix_end(prefix))):
-            entry = codec.decode_entry(instant_of(place[-8:]), data)
+            entry = codec.decode_entry(instant_of(place[-INSTANT_BYTES:]), data)
             if entry.is_row and entry.memory_id == memory_id and back.value is not None:
                 moved = replace(entry, fingerprint=back.value.fingerprint)
                 work.draft.put(place, codec.encode_segment(moved))

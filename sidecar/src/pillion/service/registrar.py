@@ -123,7 +123,8 @@ class Registrar:
         Raises:
             PillionError: A field is at fault; the precondition does not hold; SCHEMA_VIOLATION
                 when values that are there do not fit, or what cannot change would;
-                ALREADY_RUNNING while another registration of it is being checked.
+                ALREADY_RUNNING while another registration of it is being checked, or while a
+                migration changes the values that are to fit.
         """
         check_partition(partition)
         check_request_id(command.request_id)
@@ -174,6 +175,7 @@ class Registrar:
                 "another registration of this attribute is being checked",
                 retry_after_ms=500,
             )
+        _refuse_while_migrated(command, registration)
         schema = replace(checked.schema, schema_version=registration.latest + 1, registered_at=now)
         attempt = _Attempt(
             partition=partition,
@@ -246,6 +248,7 @@ class Registrar:
         found = self._registry.registration(draft, keys, schema.attribute)
         if found is None or not found.same_proposal(proposed):
             raise changed_too_often()
+        _refuse_while_migrated(attempt.command, found)  # one may have begun during the survey
         active = found.with_latest()
         draft.put(keys.registration(schema.attribute), registry_codec.encode_registration(active))
         # Written again, so that its version is the revision that registered it.
@@ -287,6 +290,18 @@ class Registrar:
             revision=earlier.revision,
             misfits=misfits,
             misfit_ids=tuple(UUID(bytes=one) for one in ids),
+        )
+
+
+def _refuse_while_migrated(command: RegisterCommand, registration: Registration) -> None:
+    """Refuse to vouch for values that a migration, or its roll-back, is about to change."""
+    if registration.migration and command.existing_values is ExistingValues.MUST_FIT:
+        name = str(UUID(bytes=registration.migration))
+        raise PillionError(
+            Reason.ALREADY_RUNNING,
+            f"operation {name} is changing the values of this attribute: wait for it, or register "
+            "with MAY_DIFFER",
+            metadata={"operation": name},
         )
 
 
