@@ -133,12 +133,14 @@ def profiles() -> st.SearchStrategy[ranker.Profile]:
     weights = st.tuples(weight, weight, weight).filter(any)
 
     def make(values: tuple[Any, ...]) -> ranker.Profile:
-        (relevance, recency, importance), half_lives, anchor, floor, factor = values
+        (relevance, recency, importance), half_lives, by_attribute, anchor, floor, factor = values
         return ranker.Profile(
             w_relevance=relevance,
             w_recency=recency,
             w_importance=importance,
             half_life=[0.0, *half_lives],
+            attribute_half_life=by_attribute[0],
+            attribute_kinds=by_attribute[1],
             recency_anchor=anchor,
             relevance_floor=floor,
             consolidated_factor=factor,
@@ -147,6 +149,10 @@ def profiles() -> st.SearchStrategy[ranker.Profile]:
     return st.tuples(
         weights,
         st.lists(half_life, min_size=5, max_size=5),
+        st.tuples(
+            st.just({}) | st.dictionaries(st.sampled_from([*HASHES, 7]), half_life, max_size=4),
+            st.sampled_from([0b111110, 0b111110, 0b100, 0]),
+        ),
         st.sampled_from([0, 1]),
         st.sampled_from([-1.0, 0.0, 0.3, 0.85]),
         st.sampled_from([0.0, 0.5, 1.0]),
@@ -372,6 +378,28 @@ def test_a_large_table_is_pruned_and_still_exact() -> None:
             assert pruned.rescored < pruned.admitted / 2
 
 
+def test_an_attribute_decays_by_its_own_half_life() -> None:
+    """Attribute 1 decays in a day, attribute 2 never, and of kind 5 the profile decides."""
+    day = 86_400 * 10**6
+    rows = [(1, 1), (1, 2), (1, 3), (5, 1)]
+    cells = {name: np.repeat(value, len(rows), axis=0) for name, value in one_row().items()}
+    cells["ids"] = np.arange(1, 16 * len(rows) + 1, dtype=np.uint8).reshape(-1, 16)
+    cells["kind"] = np.array([kind for kind, _ in rows], np.uint8)
+    cells["attribute"] = np.array([attribute for _, attribute in rows], np.uint64)
+    cells["valid_from"][:] = NOW - 30 * day
+    cells["label_offsets"] = np.zeros(len(rows) + 1, np.uint32)
+    profile = ranker.Profile(
+        attribute_half_life={1: float(day), 2: math.inf},
+        attribute_kinds=ranker.mask_of(1, 2, 3, 4),
+    )
+    for table in (ranker.Table(2), ReferenceTable(2)):
+        table.upsert(**cells)
+        hits = table.search(query=None, now=NOW, profile=profile, filter=ranker.Filter(), k=4)
+        found = {cells["ids"].tolist().index(one.tolist()): n for n, one in enumerate(hits.ids)}
+        recency = [float(hits.recency[found[n]]) for n in range(len(rows))]
+        assert recency == pytest.approx([2.0**-30, 1.0, 0.5, 1.0])
+
+
 def test_golden_scores() -> None:
     golden = json.loads(GOLDEN.read_text())
     query = np.array([1.0, 0.0], np.float32)
@@ -495,6 +523,11 @@ def test_a_malformed_search_is_refused(changes: dict[str, Any], message: str) ->
         {"half_life": [0.0, 1.0, 1.0, 0.0, 1.0, 1.0]},
         {"half_life": [0.0, 1.0, 1.0, math.nan, 1.0, 1.0]},
         {"half_life": [1.0]},
+        {"attribute_half_life": {1: 0.0}},
+        {"attribute_half_life": {1: math.nan}},
+        {"attribute_half_life": dict.fromkeys(range(65_537), 1.0)},
+        {"attribute_kinds": 1},
+        {"attribute_kinds": 64},
         {"recency_anchor": 2},
         {"relevance_floor": 1.0},
         {"relevance_floor": math.nan},
@@ -530,6 +563,7 @@ def test_defaults_are_the_documented_ones() -> None:
     weights = (profile.w_relevance, profile.w_recency, profile.w_importance)
     assert weights == pytest.approx((0.60, 0.25, 0.15))
     assert profile.half_life == [0, 30 * DAY, 365 * DAY, math.inf, 30 * DAY, math.inf]
+    assert (profile.attribute_half_life, profile.attribute_kinds) == ({}, 0b111110)
     assert (profile.recency_anchor, profile.relevance_floor) == (ranker.ANCHOR_VALID_FROM, 0)
     assert profile.consolidated_factor == 0.5
     wanted = ranker.Filter()

@@ -1,8 +1,8 @@
 """The type registry of a real server, through the client and the command line."""
 
 import json
+from datetime import UTC, datetime, timedelta
 
-import grpc
 import pytest
 from pillion.cli.main import run
 from pillion_client import (
@@ -19,7 +19,6 @@ from pillion_client import (
     unconditional,
     version_equals,
 )
-from pillion_proto.memory.v1 import schema_service_pb2 as wire
 from pillion_testing.servers import ServerProcess
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -90,19 +89,27 @@ def test_a_tenant_sees_nothing_of_anothers(server, client):
             other.get_attribute("a")
 
 
-def test_half_lives_are_not_served(server):
-    request = wire.RegisterAttributeRequest(
-        schema={"attribute": "a", "json_schema": "true", "half_life": {"seconds": 86400}},
-        precondition={"unconditional": True},
-    )
-    call = server.channel.unary_unary(
-        "/pillion.memory.v1.SchemaService/RegisterAttribute",
-        request_serializer=wire.RegisterAttributeRequest.SerializeToString,
-        response_deserializer=wire.RegisterAttributeResponse.FromString,
-    )
-    with pytest.raises(grpc.RpcError) as caught:
-        call(request, timeout=30)
-    assert caught.value.code() is grpc.StatusCode.UNIMPLEMENTED
+def test_an_attributes_half_life_ranks_its_facts(server):
+    where = f"unix:{server.ready['socket']}"
+    month_ago = datetime.now(UTC) - timedelta(days=30)
+    with Client(where, partition=("test", "decay")) as client:
+        for attribute in ("mood", "city"):
+            put = {"source": SAID, "precondition": unconditional, "valid_from": month_ago}
+            client.put_fact("user:mira", attribute, "x", **put)
+        made = client.register_attribute(
+            "mood", True, precondition=must_not_exist, half_life=timedelta(days=1)
+        )
+        assert client.get_attribute("mood") == made.schema
+        assert made.schema.half_life == timedelta(days=1)
+        hits = client.search(include_parts=True).hits
+        recency = {one.memory.attribute: one.parts.recency for one in hits}
+        assert recency["mood"] < 0.01
+        assert recency["city"] > 0.9
+        client.register_attribute("mood", True, precondition=unconditional)
+        assert client.get_attribute("mood").half_life is None
+        for span in (timedelta(0), timedelta(seconds=-60), timedelta(seconds=59)):
+            with pytest.raises(InvalidArgument, match="half_life: must be"):
+                client.register_attribute("b", True, precondition=unconditional, half_life=span)
 
 
 def test_the_command_line_registers_shows_and_lists(server, capsys, tmp_path):
@@ -114,12 +121,16 @@ def test_the_command_line_registers_shows_and_lists(server, capsys, tmp_path):
         code = run(["schema", *arguments, *where])
         return code, capsys.readouterr().out
 
-    code, out = pillion("register", "age", str(file), "--new", "--pii", "age")
+    code, out = pillion("register", "age", str(file), "--new", "--pii", "age", "--half-life", "36h")
     assert (code, out) == (0, "age: schema version 1\n")
     assert pillion("register", "age", str(file), "--new")[0] == 1
     code, out = pillion("show", "age")
     assert code == 0
     assert '{"minimum":0,"type":"integer"}' in out
+    assert "1 day, 12:00:00" in out
+    for span in ("36", "-1d", "1.5d", "nan", "999999999d"):
+        assert pillion("register", "age", str(file), "--half-life", span)[0] == 2
+    assert pillion("register", "age", str(file), "--half-life", "99999999d")[0] == 1
     code, out = pillion("list", "--json")
     assert [json.loads(line)["attribute"] for line in out.splitlines()] == ["age"]
     code, out = pillion("list")

@@ -830,6 +830,7 @@ class ServiceMachine(RuleBasedStateMachine):
         recency = recency_of(
             profile,
             kind=memory.kind,
+            attribute=0,  # none is registered
             valid_from=memory.valid_from,
             last_used=memory.last_used_at,
             now=self.now(),

@@ -41,6 +41,10 @@ class Profile:
         w_importance: weight >= 0. The sum of the three must be positive.
         half_life: six half-lives in microseconds, by kind; index 0 is unused, `inf` means no
             decay. Default: episodic and session 30 days, semantic 365 days, others none.
+        attribute_half_life: half-lives in microseconds by attribute, which go before those of
+            kinds; `inf` means no decay. At most 65,536.
+        attribute_kinds: mask of the kinds for whose rows they do; see `pillion_ranker.mask_of`.
+            Default: all.
         recency_anchor: recency counts from 0 = valid_from, 1 = max(valid_from, last_used).
         relevance_floor: in [-1, 1), the cosine that unrelated texts have under the embedder.
         consolidated_factor: 0..1, multiplies the score of rows with FLAG_CONSOLIDATED.
@@ -56,6 +60,8 @@ class Profile:
         w_recency: float = 0.25,
         w_importance: float = 0.15,
         half_life: Sequence[float] | NDArray[np.float64] | None = None,
+        attribute_half_life: dict[int, float] = ...,
+        attribute_kinds: int = 0b111110,
         recency_anchor: int = 0,
         relevance_floor: float = 0.0,
         consolidated_factor: float = 0.5,
@@ -68,6 +74,10 @@ class Profile:
     def w_importance(self) -> float: ...
     @property
     def half_life(self) -> list[float]: ...
+    @property
+    def attribute_half_life(self) -> dict[int, float]: ...
+    @property
+    def attribute_kinds(self) -> int: ...
     @property
     def recency_anchor(self) -> int: ...
     @property

@@ -9,10 +9,13 @@ sum is weighted), in this evaluation order:
 
     cosine    = query . vector                        unit vectors, float32
     relevance = clamp((cosine - floor) / (1 - floor), 0, 1)                      float32
-    recency   = 2 ** -(max(0, now - anchor) / half_life[kind])     float64, then float32
+    recency   = 2 ** -(max(0, now - anchor) / half_life)           float64, then float32
     score     = (w_rel * relevance + (w_rec * recency + w_imp * importance))
                 / ((w_rel + w_rec) + w_imp)                                      float32
     score     = score * consolidated_factor           where FLAG_CONSOLIDATED is set
+
+The half-life is that of the row's attribute where the profile has one and `attribute_kinds` has
+the row's kind, and that of the kind otherwise.
 """
 
 import math
@@ -105,12 +108,19 @@ def relevance_of(profile: Profile, cosine: np.float32) -> np.float32:
     return np.float32(min(max(scaled, np.float32(0)), np.float32(1)))
 
 
+def half_life_of(profile: Profile, *, kind: int, attribute: int) -> float:
+    """Return the half-life of a row in microseconds."""
+    if profile.attribute_kinds >> kind & 1:
+        return profile.attribute_half_life.get(attribute, profile.half_life[kind])
+    return profile.half_life[kind]
+
+
 def recency_of(
-    profile: Profile, *, kind: int, valid_from: int, last_used: int, now: int
+    profile: Profile, *, kind: int, attribute: int, valid_from: int, last_used: int, now: int
 ) -> np.float32:
     """Return recency, 0..1. A time ahead of `now` counts as now."""
     anchor = valid_from if profile.recency_anchor == 0 else max(valid_from, last_used)
-    half_life = profile.half_life[kind]
+    half_life = half_life_of(profile, kind=kind, attribute=attribute)
     if anchor >= now or math.isinf(half_life):
         return np.float32(1)
     return np.float32(2.0 ** -(float(min(now - anchor, _AGE_MAX)) / half_life))
@@ -471,7 +481,12 @@ class ReferenceTable:
 
 def _recency(profile: Profile, row: _Row, now: int) -> np.float32:
     return recency_of(
-        profile, kind=row.kind, valid_from=row.valid_from, last_used=row.last_used, now=now
+        profile,
+        kind=row.kind,
+        attribute=row.attribute,
+        valid_from=row.valid_from,
+        last_used=row.last_used,
+        now=now,
     )
 
 

@@ -74,6 +74,19 @@ def decode_schema(data: bytes, version: int) -> AttributeSchema:
         raise Corrupt("attribute schema", type(error).__name__) from error
 
 
+def decode_half_life(data: bytes) -> int | None:
+    """Return the half-life of a stored version, microseconds, without reading the rest of it.
+
+    Raises:
+        Corrupt: It cannot be read as one.
+    """
+    fields: Fields = codec.unpack(data)
+    half_life = fields.get(5)
+    if half_life is not None and (not isinstance(half_life, int) or half_life <= 0):
+        raise Corrupt("attribute schema", "its half-life is none")
+    return half_life
+
+
 def encode_registration(registration: Registration) -> bytes:
     """Return where a registration stands, as stored."""
     fields: Fields = {1: registration.attribute, 2: registration.latest, 3: registration.digest}

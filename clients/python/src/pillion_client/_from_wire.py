@@ -429,6 +429,7 @@ def attribute_schema(message: schema_service_pb2.AttributeSchema) -> schemas.Att
         json_schema=message.json_schema,
         subject_types=tuple(message.subject_types),
         cardinality=_CARDINALITIES.get(message.cardinality, enums.Cardinality.UNSPECIFIED),
+        half_life=_optional_span(message, "half_life"),
         retention_class=message.retention_class or None,
         pii_labels=tuple(message.pii_labels),
         conflict_policy=_CONFLICT_POLICIES.get(

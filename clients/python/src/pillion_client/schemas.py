@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias, cast
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from datetime import datetime
+    from datetime import datetime, timedelta
 
     from pillion_client.enums import Cardinality, ConflictPolicy, ValueType
     from pillion_client.models import JsonValue, Value
@@ -29,12 +29,16 @@ JsonSchema: TypeAlias = "str | bool | Mapping[str, object] | SchemaModel"
 
 @dataclass(frozen=True, slots=True)
 class AttributeSchema:
-    """One version of a registered attribute. ``version`` is the token for ``version_equals``."""
+    """One version of a registered attribute. ``version`` is the token for ``version_equals``.
+
+    ``half_life`` is its half-life in ranking; None: that of its kind.
+    """
 
     attribute: str
     json_schema: str
     subject_types: tuple[str, ...]
     cardinality: Cardinality
+    half_life: timedelta | None
     retention_class: str | None
     pii_labels: tuple[str, ...]
     conflict_policy: ConflictPolicy

@@ -65,7 +65,8 @@ class Ranking:
     """How the parts of a score are weighed. None: the profile's own value.
 
     Attributes:
-        half_lives: By kind, the time after which recency has halved; None: no decay.
+        half_lives: By kind, the time after which recency has halved; None: no decay. A kind named
+            here goes before the half-lives that attributes are registered with.
         diversity: 0 is pure score, 1 pure diversity.
     """
 

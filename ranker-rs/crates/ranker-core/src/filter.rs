@@ -8,12 +8,11 @@ use crate::chunk::{Block, Chunk};
 use crate::error::{Error, Result};
 use crate::flags;
 use crate::kernels::Kernels;
-use crate::limits::{BLOCK_ROWS, FILTER_VALUES_MAX, KIND_MAX, STATUS_MAX};
+use crate::limits::{BLOCK_ROWS, EVERY_KIND, FILTER_VALUES_MAX, STATUS_MAX};
 use crate::predicate::{Hash, Labels, Predicate, Share, Time, Values};
 use crate::summary::{Range, Verdict};
 
-/// Bits of every kind, of every status: bit n stands for the value n.
-const EVERY_KIND: u8 = (2 << KIND_MAX) - 2;
+/// Bits of every status: bit n stands for the value n.
 const EVERY_STATUS: u8 = (2 << STATUS_MAX) - 2;
 
 /// What a search admits, not yet checked. An empty set and a mask of zero admit everything.

@@ -19,11 +19,17 @@ pub const BLOCK_ROWS: usize = 256;
 /// Values in one set of a filter (subjects, labels, ...): 512 KiB, more than any sane request.
 pub const FILTER_VALUES_MAX: usize = 65_536;
 
+/// Attributes with a half-life of their own in one profile: more than a partition may register.
+pub const ATTRIBUTES_MAX: usize = 65_536;
+
 /// Labels of one row: they are checked one by one.
 pub const ROW_LABELS_MAX: usize = 256;
 
 /// Kinds are numbered from 1; 0 marks a free slot.
 pub const KIND_MAX: u8 = 5;
+
+/// Bits of every kind: bit n stands for kind n.
+pub(crate) const EVERY_KIND: u8 = (2 << KIND_MAX) - 2;
 
 /// Statuses are numbered from 1.
 pub const STATUS_MAX: u8 = 3;

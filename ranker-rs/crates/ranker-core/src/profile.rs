@@ -6,17 +6,21 @@
 //!
 //! ```text
 //! relevance = clamp((cosine - floor) / (1 - floor), 0, 1)                          float32
-//! recency   = 2 ^ -(max(0, now - anchor) / half_life[kind])          float64, then float32
+//! recency   = 2 ^ -(max(0, now - anchor) / half_life)                float64, then float32
 //! score     = (w_rel * relevance + (w_rec * recency + w_imp * importance))
 //!             / ((w_rel + w_rec) + w_imp)                                          float32
 //! score     = score * consolidated_factor      where the row is consolidated
 //! ```
 //!
+//! The half-life is that of the row's attribute where the profile has one and lets attributes
+//! decide for the row's kind, and that of the kind otherwise.
+//!
 //! Each step is monotone in float32 too, so bounds on a cosine are bounds on the score.
 
 use crate::error::{Error, Result};
 use crate::flags;
-use crate::limits::KIND_MAX;
+use crate::limits::{ATTRIBUTES_MAX, EVERY_KIND, KIND_MAX};
+use crate::summary::Summary;
 
 const MICROSECONDS_PER_DAY: f64 = 86_400.0 * 1e6;
 
@@ -40,6 +44,10 @@ pub struct ProfileSpec {
     pub w_importance: f32,
     /// Half-life in microseconds by kind; index 0 is unused, infinity means no decay.
     pub half_life: [f64; KIND_MAX as usize + 1],
+    /// Half-lives in microseconds by attribute, each attribute once; infinity means no decay.
+    pub attribute_half_life: Vec<(u64, f64)>,
+    /// Mask of the kinds for whose rows an attribute's half-life goes before the kind's.
+    pub attribute_kinds: u8,
     /// What recency counts from.
     pub recency_anchor: RecencyAnchor,
     /// The cosine that unrelated texts have under the embedder, in [-1, 1).
@@ -62,6 +70,8 @@ impl Default for ProfileSpec {
                 30.0 * MICROSECONDS_PER_DAY,
                 f64::INFINITY,
             ],
+            attribute_half_life: Vec::new(),
+            attribute_kinds: EVERY_KIND,
             recency_anchor: RecencyAnchor::ValidFrom,
             relevance_floor: 0.0,
             consolidated_factor: 0.5,
@@ -72,7 +82,10 @@ impl Default for ProfileSpec {
 /// A checked profile.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Profile {
+    /// With the half-lives by attribute in the attributes' order.
     spec: ProfileSpec,
+    /// The longest half-life of an attribute.
+    longest: f64,
     weight_sum: f32,
     floor_to_one: f32,
 }
@@ -82,9 +95,10 @@ impl Profile {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] for a weight that is negative or not finite, weights that add
-    /// up to zero, a half-life that is not positive, a floor outside [-1, 1), a factor outside
+    /// up to zero, a half-life that is not positive, an attribute that is there twice, more than
+    /// [`ATTRIBUTES_MAX`] of them, an unknown kind, a floor outside [-1, 1), a factor outside
     /// 0..=1.
-    pub fn new(spec: ProfileSpec) -> Result<Self> {
+    pub fn new(mut spec: ProfileSpec) -> Result<Self> {
         for (name, weight) in [
             ("w_relevance", spec.w_relevance),
             ("w_recency", spec.w_recency),
@@ -113,6 +127,9 @@ impl Profile {
                 ));
             }
         }
+        spec.attribute_half_life
+            .sort_unstable_by_key(|(attribute, _)| *attribute);
+        check_attributes(&spec)?;
         if !(-1.0..1.0).contains(&spec.relevance_floor) {
             return Err(Error::argument(
                 "relevance_floor",
@@ -128,6 +145,10 @@ impl Profile {
         Ok(Self {
             weight_sum,
             floor_to_one: 1.0 - spec.relevance_floor,
+            longest: spec
+                .attribute_half_life
+                .iter()
+                .fold(0.0, |longest, (_, half_life)| longest.max(*half_life)),
             spec,
         })
     }
@@ -145,15 +166,38 @@ impl Profile {
         ((cosine - self.spec.relevance_floor) / self.floor_to_one).clamp(0.0, 1.0)
     }
 
-    /// Recency, 0..1, of a row of a valid kind. A time ahead of `now` counts as now.
+    /// The half-life of a row of a valid kind. The attribute is asked for only where it counts.
     #[must_use]
     #[inline]
-    pub fn recency(&self, kind: u8, valid_from: i64, last_used: i64, now: i64) -> f32 {
+    pub fn half_life(&self, kind: u8, attribute: impl FnOnce() -> u64) -> f64 {
+        if self.spec.attribute_half_life.is_empty() {
+            self.spec.half_life[usize::from(kind)]
+        } else {
+            self.half_life_by_attribute(kind, attribute())
+        }
+    }
+
+    // Out of line, so that searches without half-lives by attribute stay as short as they were.
+    #[inline(never)]
+    fn half_life_by_attribute(&self, kind: u8, attribute: u64) -> f64 {
+        let spec = &self.spec;
+        let known = &spec.attribute_half_life;
+        if (spec.attribute_kinds >> kind) & 1 == 1
+            && let Ok(place) = known.binary_search_by_key(&attribute, |(one, _)| *one)
+        {
+            return known[place].1;
+        }
+        spec.half_life[usize::from(kind)]
+    }
+
+    /// Recency, 0..1, of a row that decays by a half-life. A time ahead of `now` counts as now.
+    #[must_use]
+    #[inline]
+    pub fn recency(&self, half_life: f64, valid_from: i64, last_used: i64, now: i64) -> f32 {
         let anchor = match self.spec.recency_anchor {
             RecencyAnchor::ValidFrom => valid_from,
             RecencyAnchor::LastUsed => valid_from.max(last_used),
         };
-        let half_life = self.spec.half_life[usize::from(kind)];
         if anchor >= now || half_life == f64::INFINITY {
             return 1.0;
         }
@@ -180,14 +224,33 @@ impl Profile {
         }
     }
 
-    /// An upper bound of the recency of rows of kinds whose bit is set and with times up to those
-    /// given.
+    /// An upper bound of the recency of rows that a summary covers.
     #[must_use]
-    pub(crate) fn recency_max(&self, kinds: u8, valid_from: i64, last_used: i64, now: i64) -> f32 {
-        let kinds = (1..=KIND_MAX).filter(|kind| (kinds >> kind) & 1 == 1);
-        let recency = kinds.map(|kind| self.recency(kind, valid_from, last_used, now));
+    pub(crate) fn recency_max(&self, summary: &Summary, now: i64) -> f32 {
+        let (valid_from, last_used) = (summary.valid_from.high, summary.last_used.high);
+        let kinds = (1..=KIND_MAX).filter(|kind| (summary.kinds >> kind) & 1 == 1);
+        let mut half_life = kinds
+            .map(|kind| self.spec.half_life[usize::from(kind)])
+            .fold(0.0, f64::max);
+        if self.may_decay_by_attribute(summary) {
+            half_life = half_life.max(self.longest);
+        }
+        if half_life == 0.0 {
+            return 0.0;
+        }
         // `exp2` is right to the last bits but not known to be monotone in them.
-        recency.fold(0.0_f32, f32::max).next_up().min(1.0)
+        let recency = self.recency(half_life, valid_from, last_used, now);
+        recency.next_up().min(1.0)
+    }
+
+    /// Whether there may be rows under a summary whose attribute has a half-life of its own.
+    fn may_decay_by_attribute(&self, summary: &Summary) -> bool {
+        let known = &self.spec.attribute_half_life;
+        let first = known.partition_point(|(attribute, _)| *attribute < summary.attribute.low);
+        known
+            .get(first)
+            .is_some_and(|(attribute, _)| *attribute <= summary.attribute.high)
+            && summary.kinds & self.spec.attribute_kinds != 0
     }
 
     /// A cosine with which no row of a prior up to `prior_max` can reach `score`. Scores are
@@ -206,9 +269,41 @@ impl Profile {
     }
 }
 
+/// Checks half-lives by attribute, which are in order.
+fn check_attributes(spec: &ProfileSpec) -> Result<()> {
+    const NAME: &str = "attribute_half_life";
+    let known = &spec.attribute_half_life;
+    if known.len() > ATTRIBUTES_MAX {
+        let count = known.len();
+        return Err(Error::argument(
+            NAME,
+            format!("{count} attributes, at most {ATTRIBUTES_MAX} are taken"),
+        ));
+    }
+    for (_, half_life) in known {
+        if half_life.is_nan() || *half_life <= 0.0 {
+            return Err(Error::argument(
+                NAME,
+                format!("{half_life} is not positive"),
+            ));
+        }
+    }
+    if known.windows(2).any(|pair| pair[0].0 == pair[1].0) {
+        return Err(Error::argument(NAME, "an attribute is there twice"));
+    }
+    if spec.attribute_kinds & !EVERY_KIND != 0 {
+        return Err(Error::argument(
+            "attribute_kinds",
+            format!("{:#b} has bits of no kind", spec.attribute_kinds),
+        ));
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::summary::Range;
     use proptest::prelude::*;
 
     proptest! {
@@ -243,17 +338,72 @@ mod tests {
             times in (-1_000_000_i64..1_000_000, -1_000_000_i64..1_000_000, 0_i64..1000, 0_i64..3),
             kind in 1_u8..=5,
             anchor in prop_oneof![Just(RecencyAnchor::ValidFrom), Just(RecencyAnchor::LastUsed)],
+            attributes in prop::collection::btree_map(0_u64..10, 1.0_f64..1e15, 0..4)
+                .prop_map(|known| known.into_iter().collect::<Vec<_>>()),
+            attribute_kinds in prop_oneof![Just(EVERY_KIND), Just(0), Just(0b100)],
+            covered in (0_u64..10, 0_u64..4).prop_map(|(low, more)| (low, low + more)),
         ) {
             let mut spec = ProfileSpec { recency_anchor: anchor, ..ProfileSpec::default() };
             spec.half_life[2] = half_life;
+            spec.attribute_half_life = attributes;
+            spec.attribute_kinds = attribute_kinds;
             let profile = Profile::new(spec).unwrap();
             let (valid_from, last_used, earlier, now) = (times.0, times.1, times.2, times.3);
-            let bound = profile.recency_max((1 << kind) | (1 << 2), valid_from, last_used, now);
+            let summary = Summary {
+                kinds: (1 << kind) | (1 << 2),
+                valid_from: Range { low: i64::MIN, high: valid_from },
+                last_used: Range { low: i64::MIN, high: last_used },
+                attribute: Range { low: covered.0, high: covered.1 },
+                ..Summary::UNKNOWN
+            };
+            let bound = profile.recency_max(&summary, now);
             for kind in [kind, 2] {
-                let recency = profile.recency(kind, valid_from - earlier, last_used - earlier, now);
-                prop_assert!(recency <= bound && bound <= 1.0);
+                for attribute in covered.0..=covered.1 {
+                    let half_life = profile.half_life(kind, || attribute);
+                    let (from, used) = (valid_from - earlier, last_used - earlier);
+                    let recency = profile.recency(half_life, from, used, now);
+                    prop_assert!(recency <= bound && bound <= 1.0);
+                }
             }
         }
+    }
+
+    #[test]
+    fn an_attribute_goes_before_the_kind_where_it_may() {
+        let profile = Profile::new(ProfileSpec {
+            attribute_half_life: vec![(7, 2.0), (3, f64::INFINITY)],
+            attribute_kinds: 1 << 2,
+            ..ProfileSpec::default()
+        })
+        .unwrap();
+        let kinds = ProfileSpec::default().half_life;
+        assert_eq!(profile.half_life(2, || 7), 2.0);
+        assert_eq!(profile.half_life(2, || 3), f64::INFINITY);
+        assert_eq!(profile.half_life(2, || 5), kinds[2]);
+        assert_eq!(profile.half_life(1, || 7), kinds[1]);
+    }
+
+    #[test]
+    fn a_bad_half_life_of_an_attribute_is_refused() {
+        for half_lives in [
+            vec![(1, 0.0)],
+            vec![(1, f64::NAN)],
+            vec![(1, -1.0)],
+            vec![(1, 1.0), (2, 1.0), (1, 1.0)],
+            (0..=ATTRIBUTES_MAX as u64).map(|one| (one, 1.0)).collect(),
+        ] {
+            let spec = ProfileSpec {
+                attribute_half_life: half_lives,
+                ..ProfileSpec::default()
+            };
+            let refusal = Profile::new(spec).unwrap_err();
+            assert!(refusal.to_string().contains("attribute_half_life"));
+        }
+        let spec = ProfileSpec {
+            attribute_kinds: 1,
+            ..ProfileSpec::default()
+        };
+        assert!(Profile::new(spec).unwrap_err().to_string().contains("kind"));
     }
 
     #[test]

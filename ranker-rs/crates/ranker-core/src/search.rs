@@ -152,12 +152,7 @@ impl Pass<'_> {
     /// What the rows of a block can have at most.
     pub fn bound(&self, block: &Block<'_>) -> Bound {
         let summary = block.summary;
-        let recency = self.profile.recency_max(
-            summary.kinds,
-            summary.valid_from.high,
-            summary.last_used.high,
-            self.now,
-        );
+        let recency = self.profile.recency_max(summary, self.now);
         let prior = self.profile.prior(recency, summary.importance.high);
         Bound { recency, prior }
     }
@@ -229,12 +224,10 @@ impl Pass<'_> {
 
     #[inline]
     pub fn recency(&self, chunk: &Chunk, row: usize) -> f32 {
-        self.profile.recency(
-            chunk.kind[row],
-            chunk.valid_from[row],
-            chunk.last_used[row],
-            self.now,
-        )
+        let profile = self.profile;
+        let half_life = profile.half_life(chunk.kind[row], || chunk.attribute[row]);
+        let (valid_from, last_used) = (chunk.valid_from[row], chunk.last_used[row]);
+        profile.recency(half_life, valid_from, last_used, self.now)
     }
 
     /// How many rows the filter admits.

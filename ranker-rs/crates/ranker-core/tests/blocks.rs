@@ -72,6 +72,7 @@ fn rows(lie: Lie, seed: u64) -> Rows {
         }
         rows.last_used[number] = rows.valid_from[number] + (chance * 3.0) as i64 * DAY;
         rows.subject[number] = (age * 30.0) as u64;
+        rows.attribute[number] = (chance * 12.0) as u64;
         rows.valid_to[number] = if chance > 0.97 { NOW - 1 } else { i64::MAX };
     }
     rows
@@ -86,19 +87,31 @@ fn weights() -> impl Strategy<Value = ProfileSpec> {
         Just(RecencyAnchor::ValidFrom),
         Just(RecencyAnchor::LastUsed)
     ];
+    // Shorter and longer than those of kinds, of attributes that rows have and that none has.
+    let attributes = prop_oneof![
+        2 => Just(vec![]),
+        1 => Just(vec![(3, DAY as f64)]),
+        1 => Just(vec![(400, 1.0), (2, f64::INFINITY), (9, 1e6), (5, 9000.0 * DAY as f64)]),
+    ];
     (
         weights,
         anchor,
         prop_oneof![Just(0.0_f32), Just(0.5), Just(-1.0)],
+        attributes,
+        prop_oneof![2 => Just(0b11_1110_u8), 1 => Just(0b10)],
     )
-        .prop_map(|(weights, recency_anchor, relevance_floor)| ProfileSpec {
-            w_relevance: weights.0,
-            w_recency: weights.1,
-            w_importance: weights.2,
-            recency_anchor,
-            relevance_floor,
-            ..ProfileSpec::default()
-        })
+        .prop_map(
+            |(weights, recency_anchor, relevance_floor, attributes, attribute_kinds)| ProfileSpec {
+                w_relevance: weights.0,
+                w_recency: weights.1,
+                w_importance: weights.2,
+                attribute_half_life: attributes,
+                attribute_kinds,
+                recency_anchor,
+                relevance_floor,
+                ..ProfileSpec::default()
+            },
+        )
 }
 
 fn filters() -> impl Strategy<Value = FilterSpec> {

@@ -234,6 +234,7 @@ fn check_golden(case: &Value, profile: &Value, now: &Value) {
         },
         relevance_floor: float(&profile["relevance_floor"]) as f32,
         consolidated_factor: float(&profile["consolidated_factor"]) as f32,
+        ..ProfileSpec::default()
     })
     .unwrap();
     let (row, expected) = (&case["row"], &case["expected"]);

@@ -1,5 +1,7 @@
 //! `Profile` and `Filter`: immutable, checked when made.
 
+use std::collections::BTreeMap;
+
 use pyo3::prelude::*;
 use ranker_core::{FilterSpec, ProfileSpec, RecencyAnchor};
 
@@ -18,15 +20,21 @@ impl Profile {
         w_recency = 0.25,
         w_importance = 0.15,
         half_life = None,
+        attribute_half_life = BTreeMap::new(),
+        attribute_kinds = 0b11_1110,
         recency_anchor = 0,
         relevance_floor = 0.0,
         consolidated_factor = 0.5,
     ))]
+    // One argument per part of the profile, all by keyword.
+    #[allow(clippy::too_many_arguments)]
     fn new(
         w_relevance: f32,
         w_recency: f32,
         w_importance: f32,
         half_life: Option<[f64; 6]>,
+        attribute_half_life: BTreeMap<u64, f64>,
+        attribute_kinds: u8,
         recency_anchor: u8,
         relevance_floor: f32,
         consolidated_factor: f32,
@@ -41,6 +49,8 @@ impl Profile {
             w_recency,
             w_importance,
             half_life: half_life.unwrap_or(ProfileSpec::default().half_life),
+            attribute_half_life: attribute_half_life.into_iter().collect(),
+            attribute_kinds,
             recency_anchor,
             relevance_floor,
             consolidated_factor,
@@ -66,6 +76,16 @@ impl Profile {
     #[getter]
     fn half_life(&self) -> Vec<f64> {
         self.0.spec().half_life.to_vec()
+    }
+
+    #[getter]
+    fn attribute_half_life(&self) -> BTreeMap<u64, f64> {
+        self.0.spec().attribute_half_life.iter().copied().collect()
+    }
+
+    #[getter]
+    fn attribute_kinds(&self) -> u8 {
+        self.0.spec().attribute_kinds
     }
 
     #[getter]

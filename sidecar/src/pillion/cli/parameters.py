@@ -1,10 +1,11 @@
-"""Command-line words as values: instants, subjects and a fact's value."""
+"""Command-line words as values: instants, spans, subjects and a fact's value."""
 
 from __future__ import annotations
 
 import json
+import re
 import sys
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -16,6 +17,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pillion_client import Value
+
+
+# Few digits enough that no number of days is too large for a timedelta.
+_SPAN: Final = re.compile(r"([0-9]{1,8})([mhd])")
+_UNITS: Final = {
+    "m": timedelta(minutes=1),
+    "h": timedelta(hours=1),
+    "d": timedelta(days=1),
+}
 
 
 class InstantType(click.ParamType[datetime]):
@@ -52,7 +62,26 @@ class SubjectType(click.ParamType[Subject]):
             self.fail(str(error), param, ctx)
 
 
+class SpanType(click.ParamType[timedelta]):
+    """A whole number of minutes, hours or days."""
+
+    name = "span"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> timedelta:
+        """Return the span, or fail as click does."""
+        if isinstance(value, timedelta):
+            return value
+        found = _SPAN.fullmatch(str(value))
+        if found is None:
+            message = f"{str(value)!r} is no span: write minutes, hours or days: 90m, 12h, 30d"
+            self.fail(message, param, ctx)
+        return int(found[1]) * _UNITS[found[2]]
+
+
 INSTANT: Final = InstantType()
+SPAN: Final = SpanType()
 SUBJECT: Final = SubjectType()
 
 

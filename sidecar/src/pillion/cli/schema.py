@@ -19,10 +19,13 @@ from pillion_client import (
 from pillion.cli.documents import document
 from pillion.cli.exits import ExitCode
 from pillion.cli.migration_steps import read_steps
+from pillion.cli.parameters import SPAN
 from pillion.cli.session import Session, pass_session, shared_options
 from pillion.cli.show import moment, shortened
 
 if TYPE_CHECKING:
+    from datetime import timedelta
+
     from pillion_client import AttributeSchema, Client, MigrateResult, Operation, Precondition
 
 _COLUMNS = ("attribute", "version", "values", "subjects", "registered", "schema")
@@ -42,6 +45,7 @@ def schema() -> None:
 @click.argument("file", type=click.File(encoding="utf-8"))
 @click.option("--subject-type", "subject_types", multiple=True, help="Only these may have it.")
 @click.option("--cardinality", type=click.Choice(_CARDINALITIES), help="Values at one instant.")
+@click.option("--half-life", type=SPAN, help="In ranking, as in 12h or 30d.")
 @click.option("--retention-class", default="", help="Of new values.")
 @click.option("--pii", "pii_labels", multiple=True, help="A kind of personal data in its values.")
 @click.option("--conflict-policy", type=click.Choice(_POLICIES), help="Where a statement has none.")
@@ -60,6 +64,7 @@ def register(
     file: IO[str],
     subject_types: tuple[str, ...],
     cardinality: str | None,
+    half_life: timedelta | None,
     retention_class: str,
     pii_labels: tuple[str, ...],
     conflict_policy: str | None,
@@ -83,6 +88,7 @@ def register(
             precondition=precondition,
             subject_types=subject_types,
             cardinality=cardinality or Cardinality.UNSPECIFIED,
+            half_life=half_life,
             retention_class=retention_class,
             pii_labels=pii_labels,
             conflict_policy=conflict_policy or ConflictPolicy.UNSPECIFIED,
@@ -132,6 +138,7 @@ def show(session: Session, attribute: str, *, schema_version: int) -> None:
             ("version token", str(found.version)),
             ("registered", moment(found.registered_at)),
             ("values at once", found.cardinality.value),
+            ("half-life", "" if found.half_life is None else str(found.half_life)),
             ("subject types", ", ".join(found.subject_types)),
             ("retention class", found.retention_class or ""),
             ("personal data", ", ".join(found.pii_labels)),

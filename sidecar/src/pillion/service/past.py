@@ -14,6 +14,7 @@ import pillion_ranker as ranker
 from pillion_storage import codec
 from pillion_storage.keys import EMBEDDER_KEY, SubjectRecord, id_of, memory_key, prefix_end
 
+from pillion.service.half_lives import half_lives_at
 from pillion.service.table_rows import NO_VECTORS_DIMENSION, TableRows
 from pillion.service.vectors import PENDING
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from pillion.domain.queries import Filter
     from pillion.domain.scope import Partition, Subject
     from pillion.ports import Deadline
+    from pillion.service.half_lives import HalfLives
     from pillion.service.recorded import Moment
 
 # A table of these with vectors of 384 numbers takes 4 MB.
@@ -54,6 +56,10 @@ class Past:
         found = self._store.read(self._partition, (EMBEDDER_KEY,), at=self._revision).entries
         entry = found.get(EMBEDDER_KEY)
         return codec.decode_embedder(entry.value) if entry is not None else None
+
+    def half_lives(self) -> HalfLives:
+        """Return the half-lives that attributes had."""
+        return half_lives_at(self._store, self._partition, self._keys, self._revision)
 
     def tables(
         self, wanted: Filter, moment: Moment, space: EmbedderIdentity | None

@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from pillion_storage.keys import KeySpace
 
     from pillion.domain.queries import Filter, RankingProfile
+    from pillion.service.half_lives import HalfLives
 
+# One for each space and each partition that has registered half-lives.
+PLAIN_PROFILES_KEPT: Final = 64
 DAY_US: Final = 86_400 * 1_000_000
 HALF_LIVES_US: Final = {
     MemoryKind.EPISODIC: 30.0 * DAY_US,
@@ -27,31 +30,37 @@ HALF_LIVES_US: Final = {
 }
 
 
-def profile_of(ranking: RankingProfile, floor: float) -> ranker.Profile:
+def profile_of(ranking: RankingProfile, floor: float, half_lives: HalfLives) -> ranker.Profile:
     """Return the ranker's form of a profile.
 
     Args:
         ranking: What was asked for.
         floor: The cosine of unrelated texts, from which relevance counts.
+        half_lives: Those that attributes have; what was asked for a kind goes before them.
     """
-    return _plain_profile(floor) if ranking is PLAIN_RANKING else _profile(ranking, floor)
+    if ranking is PLAIN_RANKING:
+        return _plain_profile(floor, half_lives)
+    return _profile(ranking, floor, half_lives)
 
 
-@functools.lru_cache(maxsize=16)
-def _plain_profile(floor: float) -> ranker.Profile:
-    return _profile(PLAIN_RANKING, floor)
+@functools.lru_cache(maxsize=PLAIN_PROFILES_KEPT)
+def _plain_profile(floor: float, half_lives: HalfLives) -> ranker.Profile:
+    return _profile(PLAIN_RANKING, floor, half_lives)
 
 
-def _profile(ranking: RankingProfile, floor: float) -> ranker.Profile:
-    half_lives = [float("inf")] * 6
+def _profile(ranking: RankingProfile, floor: float, half_lives: HalfLives) -> ranker.Profile:
+    by_kind = [float("inf")] * 6
     for kind, default in HALF_LIVES_US.items():
         asked = ranking.half_lives.get(kind, default)
-        half_lives[kind] = float("inf") if asked is None else float(asked)
+        by_kind[kind] = float("inf") if asked is None else float(asked)
+    unasked = [kind for kind in HALF_LIVES_US if kind not in ranking.half_lives]
     return ranker.Profile(
         w_relevance=ranking.relevance_weight,
         w_recency=ranking.recency_weight,
         w_importance=ranking.importance_weight,
-        half_life=half_lives,
+        half_life=by_kind,
+        attribute_half_life=half_lives.columns,
+        attribute_kinds=ranker.mask_of(*unasked),
         recency_anchor=1 if ranking.recency_anchor is RecencyAnchor.LAST_USED else 0,
         relevance_floor=floor,
         consolidated_factor=ranking.consolidated_factor,

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import pillion_ranker as ranker
 from pillion_storage import codec
 from pillion_storage.api import HistoryGone
-from pillion_storage.keys import EMBEDDER_KEY, id_of, prefix_end
+from pillion_storage.keys import EMBEDDER_KEY, REGISTRATIONS, id_of, prefix_end
 
+from pillion.service.half_lives import NO_HALF_LIVES, after_changes, half_lives_at
 from pillion.service.indexing import VectorIndex
 from pillion.service.memory_cache import MemoryCache
 from pillion.service.table_rows import NO_VECTORS_DIMENSION, TableRows, id_rows
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from pillion.domain.embedding import EmbedderIdentity
     from pillion.domain.memory import Memory
     from pillion.domain.scope import Partition
+    from pillion.service.half_lives import HalfLives
 
 LOAD_ROWS: Final = 2048
 FEED_STEP: Final = 256
@@ -40,6 +42,7 @@ class View(NamedTuple):
     table: ranker.Table
     ann: VectorIndex
     space: EmbedderIdentity | None
+    half_lives: HalfLives
 
 
 class Resident:
@@ -50,12 +53,14 @@ class Resident:
     ) -> None:
         self._store = store
         self._partition = partition
+        self._keys = keys
         self._rows = TableRows(store, partition, keys)
         self._index_from = index_from
         self._lock = threading.Lock()
         self.applied = 0
         empty = ranker.Table(NO_VECTORS_DIMENSION)
-        self.view = View(empty, VectorIndex(NO_VECTORS_DIMENSION, empty, index_from), None)
+        index = VectorIndex(NO_VECTORS_DIMENSION, empty, index_from)
+        self.view = View(empty, index, None, NO_HALF_LIVES)
         self.cache = MemoryCache()
         self._load()
 
@@ -83,14 +88,22 @@ class Resident:
         if not page.changes:
             return
         ids: dict[bytes, None] = {}
+        registrations: set[bytes] = set()
         for change in page.changes:
             for key, _ in change.keys:
                 if key[:1] in (b"m", b"v", b"q"):
                     ids[key[1:]] = None
+                elif key[:1] == REGISTRATIONS:
+                    registrations.add(key)
                 elif key == EMBEDDER_KEY:
                     self._load()
                     return
         self._apply(list(ids))
+        if registrations:
+            half_lives = after_changes(
+                self._store, self._partition, self._keys, self.view.half_lives, registrations
+            )
+            self.view = self.view._replace(half_lives=half_lives)
         # Only now may a search count on this revision: nothing older is left in the cache.
         self.cache.drop(ids, page.changes[-1].revision)
         self.applied = page.changes[-1].revision
@@ -101,6 +114,7 @@ class Resident:
         found = self._store.read(self._partition, (EMBEDDER_KEY,), at=revision).entries
         entry = found.get(EMBEDDER_KEY)
         space = codec.decode_embedder(entry.value) if entry is not None else None
+        half_lives = half_lives_at(self._store, self._partition, self._keys, revision)
         dimension = space.dimension if space is not None else NO_VECTORS_DIMENSION
         table = ranker.Table(dimension)
         index = VectorIndex(dimension, table, self._index_from)
@@ -115,7 +129,7 @@ class Resident:
             self._upsert(table, index, memories, revision)
             start = page.next_start
         self.view.ann.stop()
-        self.view = View(table, index, space)
+        self.view = View(table, index, space, half_lives)
         # Nobody knows which memories changed on the way here; as in ``_catch_up``, first the cache.
         self.cache.drop_all(revision)
         self.applied = revision

@@ -132,7 +132,9 @@ class Searcher:
         search = _Search(
             query=vector,
             now=moment.now,
-            profile=profile_of(query.ranking, _floor(space) if vector is not None else 0.0),
+            profile=profile_of(
+                query.ranking, _floor(space) if vector is not None else 0.0, past.half_lives()
+            ),
             filter=filter_of(
                 keys, query.filter, as_of=moment.as_of, now=moment.now, score_min=query.score_min
             ),
@@ -190,7 +192,8 @@ class Searcher:
         as_of = query.read.as_of if query.read.as_of is not None else now
         vector = self._query_vector(view.space, query, deadline)
         wanted = filter_of(keys, query.filter, as_of=as_of, now=now, score_min=query.score_min)
-        profile = profile_of(query.ranking, _floor(view.space) if vector is not None else 0.0)
+        floor = _floor(view.space) if vector is not None else 0.0
+        profile = profile_of(query.ranking, floor, view.half_lives)
         try:
             hits, exactness, path = _ranked(
                 view,

@@ -24,6 +24,7 @@ from pillion_client.schemas import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from datetime import timedelta
 
     from pillion_client.options import CallOptions
     from pillion_client.preconditions import Precondition
@@ -41,6 +42,7 @@ class Registry(Caller):
         precondition: Precondition,
         subject_types: Sequence[str] = (),
         cardinality: Cardinality | str = Cardinality.UNSPECIFIED,
+        half_life: timedelta | None = None,
         retention_class: str = "",
         pii_labels: Sequence[str] = (),
         conflict_policy: ConflictPolicy | str = ConflictPolicy.UNSPECIFIED,
@@ -57,6 +59,7 @@ class Registry(Caller):
             precondition: What must hold of the registration.
             subject_types: Types of subject that may have it; none: any.
             cardinality: "one" value at an instant, or a "set".
+            half_life: Its half-life in ranking, 1 minute to 100 years; None: that of its kind.
             retention_class: Of new values; "": the partition's default.
             pii_labels: Kinds of personal data in its values.
             conflict_policy: Of statements that name none.
@@ -76,6 +79,7 @@ class Registry(Caller):
                 json_schema=schema_text(json_schema),
                 subject_types=subject_types,
                 cardinality=wire.enum_number(Cardinality, cardinality),
+                half_life=None if half_life is None else wire.duration(half_life),
                 retention_class=retention_class,
                 pii_labels=pii_labels,
                 conflict_policy=wire.enum_number(ConflictPolicy, conflict_policy),

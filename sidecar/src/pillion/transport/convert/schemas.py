@@ -8,9 +8,8 @@ from pillion_proto.memory.v1 import schema_service_pb2 as wire
 
 from pillion.domain.mutations import ConflictPolicy
 from pillion.domain.schemas import AttributeSchema, Cardinality, ExistingValues, RegisterCommand
-from pillion.transport.capabilities import not_served
 from pillion.transport.convert.commands import body_digest
-from pillion.transport.convert.instants import duration_to_wire, put_instant
+from pillion.transport.convert.instants import duration_from_wire, duration_to_wire, put_instant
 from pillion.transport.convert.scalars import optional_enum, precondition_from_wire, required
 
 if TYPE_CHECKING:
@@ -23,11 +22,6 @@ def register_from_wire(request: wire.RegisterAttributeRequest) -> RegisterComman
     """Return a registration. What the server fills in is ignored where a caller sends it back."""
     required(request, "schema", "schema")
     schema = request.schema
-    if schema.HasField("half_life"):
-        raise not_served(
-            "AttributeSchema.half_life",
-            "schema.half_life: search weighs by the half-lives of kinds only; leave it out",
-        )
     existing = optional_enum(ExistingValues, request.existing_values, "existing_values")
     return RegisterCommand(
         schema=AttributeSchema(
@@ -36,6 +30,9 @@ def register_from_wire(request: wire.RegisterAttributeRequest) -> RegisterComman
             subject_types=tuple(schema.subject_types),
             cardinality=optional_enum(Cardinality, schema.cardinality, "schema.cardinality")
             or Cardinality.ONE,
+            half_life=duration_from_wire(schema.half_life, "schema.half_life")
+            if schema.HasField("half_life")
+            else None,
             retention_class=schema.retention_class,
             pii_labels=tuple(schema.pii_labels),
             conflict_policy=optional_enum(
