@@ -122,6 +122,10 @@ def test_history_says_what_each_version_changed(at, server):
         memory(2, expires_at={"seconds": 1_000}),
         memory(3),
         memory(3, retracted_at={"seconds": 1_790_000_000}),
+        memory(3),
+        memory(4, status=3, recurrence={"count": 1}, confirmation={"kind": 2, "author": "ada"}),
+        memory(4, status=3, recurrence={"count": 2}, confirmation={"kind": 2, "author": "mira"}),
+        memory(4, status=3, recurrence={"count": 3}, confirmation={"kind": 2, "author": "mira"}),
     ]
     entries = [
         pb.HistoryEntry(
@@ -139,4 +143,8 @@ def test_history_says_what_each_version_changed(at, server):
         "forgotten 1970-01-01T00:16:40Z",
         "stated",
         "retracted",
+        "restored",
+        "stated",
+        "confirmed",
+        "stated again",
     ]

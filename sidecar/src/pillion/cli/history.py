@@ -93,12 +93,20 @@ def _change(old: Memory | None, entry: HistoryEntry) -> str:
     new = entry.memory
     if new.retracted_at is not None and (old is None or old.retracted_at is None):
         return f"corrected by {new.superseded_by}" if new.superseded_by else "retracted"
-    expires = expiry(new)
     if old is None:
+        expires = expiry(new)
         return f"stated, expires {expires}" if expires else "stated"
+    return _change_of(old, new, entry)
+
+
+def _change_of(old: Memory, new: Memory, entry: HistoryEntry) -> str:
+    expires = expiry(new)
+    if new.retracted_at is None and old.retracted_at is not None:
+        return "restored"
     if new.status != old.status or new.recurrence.count > old.recurrence.count:
-        # A candidate, or what was stated, may be confirmed now.
-        return "stated again" if new.status == old.status else new.status.value
+        # A candidate, or what was stated, may be confirmed now, and once more by somebody else.
+        again = new.status == old.status and new.confirmation == old.confirmation
+        return "stated again" if again else new.status.value
     if new.expires_at != old.expires_at:
         known = entry.recorded_from
         gone = new.expires_at is not None and (known is None or new.expires_at <= known)
