@@ -226,3 +226,16 @@ def test_an_episode_and_a_memory_of_one_id_are_told_apart(service):
     service.write(episode("mira's", id=heard, subject=MIRA, indexed=False))
     service.forget(fact=key_of(subject=BOB))
     assert service.get_episode(heard).expired_at == FOREVER
+
+
+@pytest.mark.parametrize("selector", [{"fact": key_of()}, {"subject": MIRA}])
+def test_what_went_on_behind_a_row_to_come_is_retracted_too(selector):
+    service = ram_service()
+    service.put("a", valid_from=START - 100)
+    service.put("b", valid_from=START - 50, valid_to=START + 400)
+    service.put("c", valid_from=START + 200)
+    assert service.forget(RETRACT, **selector).memories == 3
+    assert [service.value_at(START + after) for after in (0, 300, 500)] == [None] * 3
+    assert service.value_at(START - 60) == "a"
+    assert service.forget(RETRACT, **selector).memories == 0
+    service.close()
