@@ -31,6 +31,7 @@ from pillion_testing.service import (
     patch,
     put_fact,
     retract,
+    version_is,
 )
 
 FIELD = Reason.INVALID_FIELD
@@ -416,6 +417,24 @@ def test_a_search_survives_what_changes_under_it(service, monkeypatch):
     monkeypatch.setattr(searcher, "_ranked", disturbed)
     assert service.found() == [keep]
     assert times == [2, 1]
+
+
+def test_a_hit_never_has_the_version_of_a_timeline_that_it_does_not_show(service, monkeypatch):
+    """Who found a fact that was superseded that very moment must not overwrite it unseen."""
+    service.put("Lisbon", attribute="home", valid_from=START - 9)
+    service.search()
+    ranked = searcher._ranked
+
+    def disturbed(*arguments, **search):
+        hits = ranked(*arguments, **search)
+        service.put("Porto", attribute="home", valid_from=START - 5)
+        return hits
+
+    monkeypatch.setattr(searcher, "_ranked", disturbed)
+    (hit,) = service.search().hits
+    assert hit.memory.value.data == "Lisbon"
+    with service.refuses(Reason.VERSION_MISMATCH):
+        service.put("Braga", attribute="home", when=version_is(hit.memory.fact_version))
 
 
 def test_a_fact_that_is_found_again_is_the_same_object_until_its_timeline_changes(service):

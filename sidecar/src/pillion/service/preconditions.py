@@ -57,8 +57,8 @@ def version_mismatch(key: str, expected: int, current: int) -> PillionError:
 def require_fact(precondition: Precondition, draft: Draft, keys: KeySpace, key: FactKey) -> None:
     """Refuse when a fact key is not as demanded; its version is that of its head.
 
-    A key that this very draft already changed satisfies only what does not name a version: the
-    new version is not known before the commit.
+    A version that is named is the one before this very draft, also where that has changed the key
+    already: its new version is not known before the commit.
     """
     head = keys.head(key)
     current = draft.version(head)

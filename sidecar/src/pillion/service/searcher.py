@@ -210,7 +210,7 @@ class Searcher:
             raise
         rows = hits.rows()
         reader = RecordReader(self._store, partition, keys)
-        memories = _memories(reader, resident, [row[0] for row in rows])
+        memories = _memories(reader, resident, [row[0] for row in rows], revision)
         if memories is None or not query.filter.admits_all(memories, as_of, now):
             return None
         vectors: Mapping[UUID, bytes] = {}
@@ -258,9 +258,13 @@ class Searcher:
 
 
 def _memories(
-    reader: RecordReader, resident: Resident, order: Sequence[bytes]
+    reader: RecordReader, resident: Resident, order: Sequence[bytes], revision: int
 ) -> Sequence[Memory] | None:
-    """Return the memories of these ids, in their order; None when one of them is gone."""
+    """Return the memories of these ids, in their order; None when one of them is gone.
+
+    They are as of the revision or newer, and the versions of their timelines as of the revision:
+    a newer version beside an older row would let its reader overwrite what it has not seen.
+    """
     known = [resident.cache.get(one) for one in order]
     missing = [UUID(bytes=one) for one, memory in zip(order, known, strict=True) if memory is None]
     if missing:
@@ -273,7 +277,7 @@ def _memories(
         return None
     if any(memory.attribute for memory in memories):
         by_id = {memory.id: memory for memory in memories}
-        reader.fill_fact_versions(by_id, None)
+        reader.fill_fact_versions(by_id, revision)
         filled = list(by_id.values())
         resident.cache.swap(zip(order, memories, filled, strict=True))
         return filled
