@@ -243,7 +243,7 @@ def _plan_row(around: Around, holding: Entry | None, statement: Statement) -> Pl
         stated.rank, statement.to, statement.fingerprint, statement.source_kind
     )
     laid, gone = _relaid(around, instant, statements, segments, stated)
-    corrects = holding is not None and holding is at and at.continues is None
+    corrects = holding is not None and holding is at and holding.continues is None
     place = next(number for number, one in enumerate(laid) if one.made is Made.STATED)
     after = laid[place + 1].entry if place + 1 < len(laid) else around.following
     adjoins = after is not None and after.is_row and after.valid_from == laid[place].end
