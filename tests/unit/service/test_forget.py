@@ -239,3 +239,13 @@ def test_what_went_on_behind_a_row_to_come_is_retracted_too(selector):
     assert service.value_at(START - 60) == "a"
     assert service.forget(RETRACT, **selector).memories == 0
     service.close()
+
+
+def test_what_a_row_of_this_very_instant_hid_is_retracted_too():
+    service = ram_service()
+    service.put("a", valid_from=START - 5)
+    service.put("b", valid_from=START, valid_to=START + 3)
+    service.forget(RETRACT, fact=key_of())
+    assert [service.value_at(START + after) for after in (0, 2, 4)] == [None] * 3
+    assert service.value_at(START - 1) == "a"
+    service.close()

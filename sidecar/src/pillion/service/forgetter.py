@@ -8,7 +8,7 @@ from uuid import UUID
 
 from pillion_storage import codec
 from pillion_storage.api import Batch, Committed, Token
-from pillion_storage.keys import SubjectRecord, id_of, prefix_end
+from pillion_storage.keys import SubjectRecord, id_of, memory_key, prefix_end
 
 from pillion.domain.commands import ForgetMode, ForgetReport
 from pillion.domain.errors import PillionError, Reason
@@ -47,7 +47,7 @@ _MEMORIES: Final = b"m"
 
 @dataclass(slots=True)
 class _Tally:
-    """What was, or would be, forgotten so far; and whether rows may be there that nobody saw."""
+    """What was, or would be, forgotten so far; and whether there may be more to look at."""
 
     memories: int = 0
     episodes: int = 0
@@ -172,15 +172,17 @@ class Forgetter:
             outcome = self._store.commit(partition, draft.batch(None))
             if isinstance(outcome, Committed):
                 tally.add(changed)
-                # Behind a row that begins later and was never so, an older statement may go on: a
-                # row that nobody has looked at yet. Those named by their ids are all there are.
-                tally.unseen |= kind is not None and _makes_rows(draft)
+                # Where a row that begins now or later was never so, an older statement goes on: a
+                # new row, or one that was looked at before. Those named by ids are all there are.
+                tally.unseen |= kind is not None and _changes_others(draft, changed)
                 return outcome.revision
         raise changed_too_often()
 
 
-def _makes_rows(draft: Draft) -> bool:
-    return any(draft.version(key) == 0 for key, _ in draft.changes(_MEMORIES))
+def _changes_others(draft: Draft, changed: Sequence[Memory | Episode]) -> bool:
+    """Return whether a draft changes memories beside those that it forgets."""
+    meant = {memory_key(one.id) for one in changed}
+    return any(key not in meant for key, _ in draft.changes(_MEMORIES))
 
 
 def _check(command: ForgetCommand) -> None:
