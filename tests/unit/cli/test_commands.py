@@ -194,7 +194,7 @@ def test_search_shows_scores_and_the_first_words(at, server):
     people = at(
         "search", "deadline", "--parts", "-k", "3", "--subject", "user:mira", "--superseded"
     )
-    for part in ("0.750", "0.50 1.00", "passport_deadline", "exact", "revision 9"):
+    for part in ("0.750", "rel 0.50 rec 1.00", "passport_deadline", "exact", "revision 9"):
         assert part in people.out
     (call,) = server.calls("Search")
     assert call.request.top_k == 3
@@ -289,7 +289,11 @@ def test_info_and_stats(at, server):
             server_version="0.1.0",
             capabilities=[1],
             store="lmdb",
-            limits={"default_deadline": {"seconds": 30}, "message_bytes_max": 4096},
+            limits={
+                "default_deadline": {"seconds": 30},
+                "message_bytes_max": 4096,
+                "request_id_window": {"seconds": 129_600},
+            },
         ),
     )
     server.script("Check", health_pb2.HealthCheckResponse(status=1))
@@ -309,6 +313,8 @@ def test_info_and_stats(at, server):
     assert re.search(r"healthy\s+yes", info.out)
     assert "default deadline\t30 s" in info.out
     assert "message max\t4,096 bytes" in info.out
+    assert "request id window\t36 h" in info.out
+    assert "history window\tfor ever" in info.out
     assert re.search(r"acme: .* 12 memories, .* 2 failed, index lag 3$", stats.out, re.MULTILINE)
     assert "up for\t0:01:02\n" in stats.out
     assert at("info", "--json").document["healthy"] is True
@@ -401,6 +407,43 @@ def test_a_refusal_says_what_to_do(at, server):
     error = programs.document["error"]
     assert (error["reason"], error["metadata"]) == ("VERSION_MISMATCH", {"current_version": "9"})
     assert programs.err == ""
+
+
+def test_a_refusal_names_the_current_version_once(at, server):
+    version = {"current_version": "9"}
+    server.script(
+        "Write",
+        failure("VERSION_MISMATCH", StatusCode.ABORTED, "it is version 9: redo", metadata=version),
+        failure("ALREADY_EXISTS", StatusCode.ALREADY_EXISTS, "it exists", metadata=version),
+    )
+    line = ("write", "fact", "user:mira", "age", "30")
+    assert at(*line, "--if-version", "3").err.count("version 9") == 1
+    assert "its version is now 9" not in at(*line, "--if-new").out
+    server.script(
+        "Write",
+        failure("ALREADY_EXISTS", StatusCode.ALREADY_EXISTS, "it exists", metadata=version),
+    )
+    assert "it exists (its version is now 9)" in at(*line, "--if-new").err
+
+
+def test_a_fact_without_a_value_says_where_to_look(at, server):
+    missing = failure("NOT_FOUND", StatusCode.NOT_FOUND, "there is no value")
+    server.script("Get", missing, missing)
+    assert (
+        "there is no value; `pillion history user:mira city`" in at("get", "user:mira", "city").err
+    )
+    elsewhere = at("get", "user:mira b", "city", "--context", "at work")
+    assert "`pillion history 'user:mira b' city --context 'at work'`" in elsewhere.err
+
+
+@pytest.mark.parametrize("option", ["--tenant", "--namespace", "--target", "--request-id"])
+def test_an_empty_option_never_stands_for_the_default(at, server, option):
+    line = ("write", "fact", "user:mira", "age", "30")
+    outcome = at(*line, option, "")
+    assert outcome.code == ExitCode.USAGE
+    assert option in outcome.err
+    assert "it is empty" in outcome.err
+    assert not server.calls("Write")
 
 
 def test_field_violations_are_shown(at, server):

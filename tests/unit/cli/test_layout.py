@@ -3,6 +3,9 @@
 import re
 
 import pytest
+from grpc import StatusCode
+from pillion.cli.output import Output
+from pillion_client.testing import failure
 from pillion_proto.memory.v1 import memory_service_pb2 as pb
 from pillion_proto.memory.v1 import search_pb2, types_pb2
 
@@ -89,6 +92,46 @@ def test_a_pipe_gets_one_plain_line_for_each_record(at, found, monkeypatch, comm
         assert text in line.split("\t")
         assert "  " not in line
     assert not set(shown) & set("│┃━─\x1b")
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ({"json_value": '{"zip":null,"ok":true}'}, '{"zip": null, "ok": true}'),
+        ({"bool_value": True}, "true"),
+        ({"int_value": 3}, "3"),
+        ({"string_value": "30"}, "30"),
+        ({"time_value": {"seconds": 1_780_304_400}}, "2026-06-01T09:00:00Z"),
+        ({"subject_value": {"type": "user", "id": "bo"}}, "user:bo"),
+    ],
+)
+def test_a_value_is_shown_as_it_may_be_written(at, server, value, shown):
+    fact = memory(attribute="seat", value=value)
+    server.script("List", pb.ListResponse(records=[pb.Record(memory=fact)]))
+    assert at("list").out.split("\t")[0] == f"seat = {shown}"
+
+
+def test_a_watched_change_has_a_line_and_a_dim_one(at, server, terminal):
+    terminal(80)
+    change = {"kind": 1, "id": ID.format(0), "record": {"memory": memory()}}
+
+    def told(_request, _context):
+        yield pb.WatchResponse(revision=7, changes=[change])
+
+    gone = failure("HISTORY_GONE", StatusCode.OUT_OF_RANGE)
+    server.script("Watch", told, gone)
+    first, second, *_ = without_colours(at("watch", "--after", "6").out).splitlines()
+    assert first == f"7  created  {TEXT}"
+    assert second.startswith(f"  {ID.format(0)}  user:mira")
+
+
+def test_a_long_line_goes_on_indented(terminal, capsys):
+    terminal(40)
+    Output(as_json=False).line(f"  states {ID.format(0)} {LONG}\nand so on")
+    first, *more, last = without_colours(capsys.readouterr().out).splitlines()
+    assert first.startswith("  states")
+    assert all(line.startswith("    ") and len(line) <= 40 for line in more)
+    assert last == "and so on"
 
 
 def test_get_says_that_a_memory_was_forgotten(at, server):

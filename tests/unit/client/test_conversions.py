@@ -88,6 +88,13 @@ def test_a_time_without_an_offset_is_refused(build):
         build()
 
 
+def test_what_is_no_time_and_no_value_says_what_to_give():
+    with pytest.raises(TypeError, match=r"'2026-06-01' is no datetime: give for example datetime"):
+        _requests.read_options({"as_of": "2026-06-01"})
+    with pytest.raises(TypeError, match=r"cannot be a Source: .* model_dump"):
+        wire.value(Source("document"))
+
+
 @pytest.mark.parametrize(
     ("components", "why"),
     [

@@ -102,7 +102,11 @@ def instant(moment: datetime) -> Timestamp:
 
     Raises:
         ValueError: The time has no offset.
+        TypeError: It is no datetime.
     """
+    if not isinstance(moment, datetime):
+        message = f"{moment!r} is no datetime: give for example datetime(2026, 6, 1, tzinfo=UTC)"
+        raise TypeError(message)
     if moment.utcoffset() is None:
         message = (
             f"{moment.isoformat()} has no offset from UTC, so it names no instant: "
@@ -175,7 +179,10 @@ def value(content: Value) -> types_pb2.Value:  # noqa: PLR0911  (one return for 
         case dict() | list() | None:
             text = json.dumps(content, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
             return types_pb2.Value(json_value=text)
-    message = f"a fact's value cannot be a {type(content).__name__}"
+    message = (
+        f"a fact's value cannot be a {type(content).__name__}: give str, int, float, bool, "
+        "datetime, Subject, or JSON (of a pydantic model, model_dump(mode='json'))"
+    )
     raise TypeError(message)
 
 

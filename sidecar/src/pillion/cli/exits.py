@@ -5,7 +5,14 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import TYPE_CHECKING, Final
 
-from pillion_client import NoServer, NotServed, PillionError, Unauthenticated, VersionMismatch
+from pillion_client import (
+    AlreadyExists,
+    NoServer,
+    NotServed,
+    PillionError,
+    Unauthenticated,
+    VersionMismatch,
+)
 
 if TYPE_CHECKING:
     from pillion.cli.output import Output
@@ -46,7 +53,9 @@ def report_failure(error: PillionError, output: Output) -> ExitCode:
 
 def _sentence(error: PillionError) -> str:
     match error:
-        case VersionMismatch(current=int(current)) if current:
+        case VersionMismatch(current=int(current)) | AlreadyExists(current=int(current)) if (
+            current and f"version {current}" not in error.message
+        ):
             return f"{error.message} (its version is now {current})"
         case NoServer():
             return f"{error.message}, or --target unix:///path/to/pillion.sock"

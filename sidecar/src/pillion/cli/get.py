@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,7 +14,7 @@ from pillion.cli.session import Session, pass_session, shared_options
 from pillion.cli.show import show_record
 
 if TYPE_CHECKING:
-    from pillion_client import Client, Record
+    from pillion_client import Client, Memory, Record
     from pillion_client.options import ReadOptions
 
 
@@ -43,13 +44,24 @@ def get(
     with session.client() as client:
         found: Record
         if isinstance(chosen, FactKey):
-            found = client.get_fact(chosen.subject, chosen.attribute, chosen.context, **read)
+            found = _of_fact(client, chosen, read)
         else:
             found = _by_id(client, chosen, read)
     if session.json:
         session.output.document(document(found))
     else:
         show_record(session.output, found)
+
+
+def _of_fact(client: Client, key: FactKey, read: ReadOptions) -> Memory:
+    """Return the row of a fact that holds, or say where to see what held at other times."""
+    try:
+        return client.get_fact(key.subject, key.attribute, key.context, **read)
+    except NotFound as error:
+        words = ["pillion", "history", str(key.subject), key.attribute]
+        words += ["--context", key.context] if key.context else []
+        message = f"{error.message}; `{shlex.join(words)}` shows what was stated of it"
+        raise NotFound(message, reason=error.reason, metadata=error.metadata) from error
 
 
 def _by_id(client: Client, record_id: str, read: ReadOptions) -> Record:

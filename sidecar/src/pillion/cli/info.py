@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 from datetime import timedelta
+from typing import Final
 
 import click
 
 from pillion.cli.documents import document
 from pillion.cli.session import Session, pass_session, shared_options
 from pillion.cli.show import moment
+
+_HOUR: Final = 3600
 
 
 @click.command()
@@ -62,7 +65,8 @@ def info(session: Session, wait_seconds: float | None) -> None:
 def _limit(name: str, limit: object) -> str:
     """Return a limit with its unit; "" when it is not published."""
     if not limit:
-        return ""
+        return "for ever" if name == "history_window" else ""
     if isinstance(limit, timedelta):
-        return f"{limit.total_seconds():g} s"
+        seconds = limit.total_seconds()
+        return f"{seconds / _HOUR:g} h" if seconds >= _HOUR else f"{seconds:g} s"
     return f"{limit:,} bytes" if "bytes" in name else f"{limit:,}"

@@ -58,7 +58,8 @@ class Output:
     def line(self, text: str, style: str = "") -> None:
         """Print a line for people. Text is printed as it is: brackets in it mean nothing."""
         if self._out.is_terminal:
-            self._out.print(text, style=style or None, markup=False)
+            for part in text.split("\n"):
+                self._out.print(Text(_hanging(part, self._out.width), style), soft_wrap=True)
         else:  # not through rich, which makes spaces of tabs
             sys.stdout.write(text + "\n")
 
@@ -80,6 +81,13 @@ class Output:
         else:
             for row in rows:
                 self._block(row, lead)
+
+    def record(self, row: Sequence[str], lead: int) -> None:
+        """Print one of many records that come one by one, never as a table."""
+        if self._out.is_terminal:
+            self._block(row, lead)
+        else:
+            self.line("\t".join(_one_line(cell) for cell in row))
 
     def table(self, title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
         """Print a small table whose last column may wrap."""
@@ -150,6 +158,20 @@ class Output:
 
 def _console(*, stderr: bool) -> Console:
     return Console(stderr=stderr, highlight=False, emoji=False)
+
+
+def _hanging(text: str, width: int) -> str:
+    """Wrap a line between words, indented further than it begins."""
+    indent = " " * (len(text) - len(text.lstrip()) + 2)
+    return textwrap.fill(
+        text,
+        width,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+        expand_tabs=False,
+        replace_whitespace=False,
+    )
 
 
 def _one_line(text: str) -> str:

@@ -65,7 +65,7 @@ def _show(session: Session, result: SearchResult, *, parts: bool) -> None:
     if not result.hits:
         output.line("nothing matched")
         return
-    columns = ["score", *(("rel rec imp",) if parts else ()), *MEMORY_COLUMNS]
+    columns = ["score", *(("parts",) if parts else ()), *MEMORY_COLUMNS]
     rows = [_row(hit, parts=parts) for hit in result.hits]
     output.records(columns, rows, lead=3 if parts else 2)
     output.line(
@@ -81,6 +81,8 @@ def _row(hit: SearchHit, *, parts: bool) -> tuple[str, ...]:
     if parts:
         given = hit.parts
         scored.append(
-            f"{given.relevance:.2f} {given.recency:.2f} {given.importance:.2f}" if given else ""
+            f"rel {given.relevance:.2f} rec {given.recency:.2f} imp {given.importance:.2f}"
+            if given
+            else ""
         )
     return (*scored, *memory_row(hit.memory))

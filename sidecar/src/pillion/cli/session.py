@@ -74,7 +74,13 @@ class Session:
 
 
 def _remember(context: click.Context, parameter: click.Parameter, value: object) -> None:
-    """Keep what was said; what was not said here leaves what was said before the command."""
+    """Keep what was said; what was not said here leaves what was said before the command.
+
+    What is empty was hardly meant, and must not stand for the default partition.
+    """
+    if value == "":
+        message = "it is empty: leave the option out for the default"
+        raise click.BadParameter(message, ctx=context, param=parameter)
     if value is not None and value is not False:
         setattr(context.ensure_object(Session), str(parameter.name), value)
 

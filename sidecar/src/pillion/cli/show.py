@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from pillion_client import Episode, Memory
+from pillion_client import Episode, Memory, Subject
 
-from pillion.cli.documents import instant_text, value_document
+from pillion.cli.documents import instant_text
 
 if TYPE_CHECKING:
     from pillion_client import Record, Source, Value
@@ -44,8 +45,12 @@ def expiry(record: Record) -> str:
 
 
 def value_text(value: Value) -> str:
-    """Return a fact's value in one line."""
-    return str(value) if isinstance(value, str) else str(value_document(value))
+    """Return a fact's value for people: texts, times and subjects plain, others as JSON."""
+    if isinstance(value, str | Subject):
+        return str(value)
+    if isinstance(value, datetime):
+        return instant_text(value)
+    return json.dumps(value, ensure_ascii=False)
 
 
 def what(memory: Memory) -> str:

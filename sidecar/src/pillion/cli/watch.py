@@ -52,7 +52,7 @@ def watch(
                 output.document(document(event))
             else:
                 for change in event.changes:
-                    output.line("\t".join(_row(event, change)))
+                    output.record(_row(event, change), lead=3)
                 sys.stdout.flush()  # whoever reads a pipe waits for it
 
 

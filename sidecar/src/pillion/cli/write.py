@@ -249,6 +249,9 @@ def _split(given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     if given.pop("wait_for_vector"):
         options["embedding"] = "inline"
     request_id = given.pop("request_id")
+    if not request_id and request_id is not None:  # a new one would make the repetition unsafe
+        message = "it is empty: give an id, or leave the option out"
+        raise click.BadParameter(message, param_hint="--request-id")
     if request_id is not None:
         options["request_id"] = request_id
     return {"id": given.pop("record_id"), **given}, options
