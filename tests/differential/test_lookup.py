@@ -13,6 +13,7 @@ from pillion.domain.errors import PillionError, Reason
 from pillion.domain.memory import Source, SourceKind
 from pillion.domain.mutations import ConflictPolicy
 from pillion.domain.queries import ReadAt, Target
+from pillion.domain.schemas import Cardinality
 from pillion.domain.scope import Partition
 from pillion.service.lookup import KEPT_MAX, Lookup
 from pillion_testing.fakes import SECOND, START, uuid7
@@ -21,13 +22,15 @@ from pillion_testing.service import (
     confirm,
     key_of,
     lmdb_service,
+    member_of,
     patch,
     put_fact,
     ram_service,
     retract,
 )
 
-KEYS = (key_of("home"), key_of("work"))
+KEYS = (key_of("home"), key_of("work"), member_of("a", "langs"), member_of("b", "langs"))
+SET_AS_A_WHOLE = key_of("langs")
 OTHER = Partition("production", "other")
 SPAN = 6
 INSTANTS = st.integers(0, SPAN)
@@ -64,6 +67,8 @@ class Both:
     def __init__(self, service) -> None:
         self.service = service
         self.ids = []
+        for partition in (service.partition, OTHER):
+            service.register(attribute="langs", cardinality=Cardinality.SET, partition=partition)
 
     def take(self, name, *given) -> None:
         service = self.service
@@ -109,7 +114,7 @@ class Both:
 
     def compare(self) -> None:
         reads = [ReadAt(), *(ReadAt(as_of=at(instant)) for instant in range(-1, SPAN + 2))]
-        targets = [Target(fact=key) for key in KEYS]
+        targets = [Target(fact=key) for key in (*KEYS, SET_AS_A_WHOLE, member_of("a", "home"))]
         targets += [Target(memory_id=one) for one in (*self.ids, uuid7(77))]
         for read in reads:
             for target in targets:
@@ -124,14 +129,15 @@ class Both:
                 partition, target, read, include_vector=False, deadline=self.service.patience
             )
         except PillionError as error:
-            if error.reason is not Reason.NOT_FOUND:
-                raise
-            return None
+            return None if error.reason is Reason.NOT_FOUND else str(error)
 
     def batch_get(self, partition, target, read):
-        (found,), revision = self.service.use_cases.reader.batch_get(
-            partition, (target,), read, include_vectors=False, deadline=self.service.patience
-        )
+        try:
+            (found,), revision = self.service.use_cases.reader.batch_get(
+                partition, (target,), read, include_vectors=False, deadline=self.service.patience
+            )
+        except PillionError as error:
+            return str(error)
         return (found, revision) if found is not None else None
 
 

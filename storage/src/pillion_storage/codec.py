@@ -149,6 +149,7 @@ _OPTIONAL: Final[tuple[_Field, ...]] = (
     (31, "schema_version", 0, None, None),
     (32, "session_id", "", None, None),
     (33, "confirmation", None, _source_fields, _source_of),
+    (34, "in_set", False, None, None),
 )
 _BY_NUMBER: Final = {number: (name, read) for number, name, _, _, read in _OPTIONAL}
 _RECURRENCE: Final = 25

@@ -12,7 +12,7 @@ partition's secret. A key is one family byte and fixed-width parts, so ranges ar
     f       about(16) memory id(16)                 empty: every row a key ever had, its guesses,
                                                     and named statements that became no row
     g       attribute(16)                           where an attribute's registration stands
-    h       fact(16)                                the head of a timeline
+    h       fact(16)                                the head of a fact's timeline, or of a set's
     j       attribute(16) schema version(4)         one version of a registered attribute
     k       recorded(8) episode id(16)              empty: episodes by capture
     m       memory id(16)                           a memory
@@ -20,16 +20,17 @@ partition's secret. A key is one family byte and fixed-width parts, so ranges ar
     n       about(16) claim(16)                     the open candidate that makes a claim
     q       memory id(16)                           a vector that is still to be made
     s       subject(16) type(1) time(8) id(16)      empty: memories and episodes of a subject
-    t       fact(16) valid from(8)                  one entry of a timeline
+    t       timeline(16) valid from(8)              one entry of a timeline
     u       operation id(16) memory id(16)          empty: a memory that a migration changed, until
                                                     its end
     v       memory id(16)                           a vector
-    w       fact(16) epoch(8)                       evidence that a retraction took with its row
+    w       timeline(16) epoch(8)                   evidence that a retraction took with its row
     x       memory id(16)                           a text whose vector cannot be made
     y       memory id(16)                           what a retraction took from a memory
             memory id(16) 1                         the evidence in whose very place it stands
 
 ``about`` is the hash of a fact key or, for an untyped candidate, of subject, context and kind.
+``timeline`` is the hash of a fact key or, where its attribute is a set, of that and one member.
 Instants are 8 bytes, big endian, with the sign bit flipped, so that byte order is time order.
 """
 
@@ -165,20 +166,16 @@ def id_of(key: bytes) -> UUID:
     return UUID(bytes=key[-ID_BYTES:])
 
 
-def head_of(entries: bytes) -> bytes:
-    """Return the key of the head of a timeline, given the prefix of its entries."""
-    return b"h" + entries[1:]
-
-
 class KeySpace:
     """The keys that hide names: hashes under one partition's secret."""
 
-    __slots__ = ("_columns", "_facts", "_secret")
+    __slots__ = ("_columns", "_facts", "_secret", "_timelines")
 
     def __init__(self, secret: bytes) -> None:
         self._secret = secret
         self._columns: dict[tuple[str, ...], int] = {}
         self._facts: dict[FactKey, bytes] = {}
+        self._timelines: dict[FactKey, bytes] = {}
 
     def _hash(self, *parts: str) -> bytes:
         digest = hashlib.blake2b(key=self._secret, digest_size=HASH_BYTES)
@@ -189,7 +186,7 @@ class KeySpace:
         return digest.digest()
 
     def fact(self, key: FactKey) -> bytes:
-        """Return the hash of a fact key."""
+        """Return the hash of a fact key as a whole, whatever member it names."""
         known = self._facts.get(key)
         if known is None:
             subject = key.subject
@@ -197,6 +194,20 @@ class KeySpace:
             if len(self._facts) >= FACTS_KEPT_MAX:
                 self._facts.clear()
             self._facts[key] = known
+        return known
+
+    def timeline(self, key: FactKey) -> bytes:
+        """Return the hash under which a timeline is kept: that of its key, or of a set's member."""
+        if not key.member:
+            return self.fact(key)
+        known = self._timelines.get(key)
+        if known is None:
+            digest = hashlib.blake2b(key=self._secret, digest_size=HASH_BYTES)
+            digest.update(b"member" + self.fact(key) + key.member)
+            known = digest.digest()
+            if len(self._timelines) >= FACTS_KEPT_MAX:
+                self._timelines.clear()
+            self._timelines[key] = known
         return known
 
     def subject(self, subject: Subject) -> bytes:
@@ -234,7 +245,7 @@ class KeySpace:
         return known
 
     def head(self, key: FactKey) -> bytes:
-        """Return the key of a timeline's head."""
+        """Return the key of a fact's head: one for the fact, also where it is a set."""
         return b"h" + self.fact(key)
 
     def row(self, key: FactKey, memory_id: UUID) -> bytes:
@@ -260,15 +271,15 @@ class KeySpace:
 
     def entry(self, key: FactKey, valid_from: int) -> bytes:
         """Return the key of one entry of a timeline."""
-        return b"t" + self.fact(key) + instant_bytes(valid_from)
+        return b"t" + self.timeline(key) + instant_bytes(valid_from)
 
     def entries(self, key: FactKey) -> bytes:
         """Return the prefix of a timeline's entries."""
-        return b"t" + self.fact(key)
+        return b"t" + self.timeline(key)
 
     def sleep(self, key: FactKey, epoch: int) -> bytes:
         """Return the key of the evidence that the retraction after an epoch took."""
-        return b"w" + self.fact(key) + instant_bytes(epoch)
+        return b"w" + self.timeline(key) + instant_bytes(epoch)
 
     def of_subject(
         self, subject: Subject, record: SubjectRecord, instant: int, record_id: UUID

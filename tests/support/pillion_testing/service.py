@@ -130,6 +130,12 @@ def key_of(attribute="deadline", subject=MIRA, context="") -> FactKey:
     return FactKey(subject, context, attribute)
 
 
+def member_of(value, attribute="deadline", subject=MIRA, context="") -> FactKey:
+    """The key of one member of a set; a value that is none is text."""
+    made = value if isinstance(value, Value) else text_value(value)
+    return FactKey(subject, context, attribute, made.fingerprint)
+
+
 def refusal(call) -> PillionError | None:
     """Why a call was refused; None: it was not."""
     try:

@@ -15,6 +15,7 @@ from pillion_testing.migrating import INFERRED, NUMBER, TEXT, TO_INT, ByHand, hi
 from pillion_testing.service import (
     Service,
     confirm,
+    member_of,
     put_fact,
     refusal,
     retract,
@@ -284,6 +285,24 @@ def test_what_cannot_be_asked_for_is_refused(hand):
     for name in ("", "x", "01890000-0000-7000-8000-000000000001"):
         refused = refusal(lambda name=name: operations.get(service.partition, name))
         assert refused.reason is Reason.NOT_FOUND
+
+
+def test_the_members_of_a_set_are_stamped(hand):
+    service = hand.service
+    service.register(TEXT, cardinality=Cardinality.SET)
+    for value in ("a", "b", "a"):
+        service.put(value, valid_from=service.clock.now)
+        service.clock.advance()
+    service.put("c", source=INFERRED)
+    service.register({"type": "string", "maxLength": 9}, cardinality=Cardinality.SET)
+    done = hand.finish(hand.migrate().operation)
+    assert (done.state, done.migration.migrated) == (OperationState.SUCCEEDED, 3)
+    assert {one.schema_version for one in service.listed()} == {2}
+    row = service.current(member_of("a"))
+    assert (row.value.data, row.fact_version) == ("a", service.current(member_of("b")).fact_version)
+    assert service.put("a").outcome is Outcome.EVIDENCE
+    service.one(retract(key=member_of("b")))
+    assert service.current(member_of("b")) is None
 
 
 def test_operations_are_listed_the_latest_first_and_another_tenant_sees_none(hand):

@@ -86,6 +86,7 @@ memories = st.builds(
     closed_at=ends,
     retention_class=texts,
     schema_version=st.integers(0, 100),
+    in_set=st.booleans(),
     session_id=texts,
     version=st.integers(1, 2**40),
 )
@@ -146,7 +147,7 @@ def test_the_strategies_cover_every_field():
         "pii_labels", "labels", "derived_from", "consolidated_into", "valid_to", "end_reason",
         "superseded_by", "supersedes", "last_used_at", "use_count", "recurrence", "expires_at",
         "expired_at", "retracted_at", "closed_at", "retention_class", "schema_version",
-        "session_id", "confirmation", "version",
+        "session_id", "confirmation", "version", "in_set",
     }  # fmt: skip
     assert {one.name for one in fields(Episode)} == {
         "id", "subject", "content", "source_kind", "occurred_at", "recorded_at", "context",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from uuid import UUID
 
@@ -74,6 +75,17 @@ def test_another_secret_gives_other_hashes():
     assert SPACE.fact(key) != KeySpace(bytes(32)).fact(key)
 
 
+@given(names, names, st.binary(min_size=1, max_size=16), st.binary(min_size=1, max_size=16))
+def test_members_share_all_but_their_timelines(subject, attribute, one, other):
+    whole = FactKey(Subject("user", subject), "", attribute)
+    first, second = replace(whole, member=one), replace(whole, member=other)
+    assert SPACE.head(first) == SPACE.head(second) == SPACE.head(whole)
+    assert SPACE.rows(first) == SPACE.rows(second) == SPACE.rows(whole)
+    assert SPACE.entries(whole)[1:] == SPACE.head(whole)[1:]
+    assert (SPACE.entries(first) == SPACE.entries(second)) == (one == other)
+    assert SPACE.entries(whole) not in (SPACE.entries(first), SPACE.entries(second))
+
+
 def golden_keys() -> dict[str, bytes]:
     fact = FactKey(Subject("user", "mira"), "work", "passport_deadline")
     return {
@@ -94,6 +106,8 @@ def golden_keys() -> dict[str, bytes]:
         "heard": SPACE.heard(("untyped", "user", "mira", "", "SEMANTIC"), ID),
         "taken": keys.taken_key(ID),
         "sleep": SPACE.sleep(fact, 2),
+        "entry_of_member": SPACE.entry(replace(fact, member=b"m" * 16), 0),
+        "sleep_of_member": SPACE.sleep(replace(fact, member=b"m" * 16), 2),
         "embedder": keys.EMBEDDER_KEY,
         "registration": SPACE.registration(fact.attribute),
         "schema": SPACE.schema(fact.attribute, 3),

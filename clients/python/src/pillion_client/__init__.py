@@ -69,6 +69,7 @@ from pillion_client.errors import (
 from pillion_client.limits import MESSAGE_BYTES_MAX
 from pillion_client.models import (
     UNCHANGED,
+    WHOLE,
     Episode,
     FactKey,
     HistoryEntry,
@@ -81,6 +82,7 @@ from pillion_client.models import (
     SubjectLike,
     Unchanged,
     Value,
+    Whole,
 )
 from pillion_client.mutations import (
     AddMemory,
@@ -149,6 +151,7 @@ __all__ = [
     "MESSAGE_BYTES_MAX",
     "TARGET_VARIABLE",
     "UNCHANGED",
+    "WHOLE",
     "Aborted",
     "AddMemory",
     "AlreadyExists",
@@ -263,6 +266,7 @@ __all__ = [
     "ValueType",
     "VersionMismatch",
     "WatchEvent",
+    "Whole",
     "WrapValue",
     "WriteResult",
     "must_exist",

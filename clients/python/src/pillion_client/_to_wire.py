@@ -21,6 +21,7 @@ from pillion_client.models import (
     Subject,
     SubjectLike,
     Value,
+    Whole,
 )
 from pillion_client.schemas import (
     ConvertValue,
@@ -145,7 +146,10 @@ def subject(about: SubjectLike) -> types_pb2.Subject:
 def fact_key(key: FactKey) -> types_pb2.FactKey:
     """Return the fact key."""
     return types_pb2.FactKey(
-        subject=subject(key.subject), context=key.context, attribute=key.attribute
+        subject=subject(key.subject),
+        context=key.context,
+        attribute=key.attribute,
+        member=None if isinstance(key.member, Whole) else value(key.member),
     )
 
 

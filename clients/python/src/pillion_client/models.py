@@ -70,13 +70,29 @@ UNCHANGED: Final = Unchanged.UNCHANGED
 """The only member of ``Unchanged``."""
 
 
+class Whole(Enum):
+    """What a ``FactKey`` has for a member where it names none."""
+
+    WHOLE = "whole"
+
+
+WHOLE: Final = Whole.WHOLE
+"""The only member of ``Whole``."""
+
+
 @dataclass(frozen=True, slots=True)
 class FactKey:
-    """The key of a fact: at any instant it has at most one value."""
+    """The key of a fact: at any instant it has at most one value.
+
+    Attributes:
+        member: Where the attribute is registered as a set, which of its members, by its value.
+            WHOLE: the set as a whole, or the one value of any other attribute.
+    """
 
     subject: Subject
     attribute: str
     context: str = ""
+    member: Value | Whole = WHOLE
 
 
 @dataclass(frozen=True, slots=True)

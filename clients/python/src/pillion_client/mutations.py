@@ -124,7 +124,10 @@ class Confirm:
 
 @dataclass(frozen=True, slots=True)
 class Retract:
-    """Ends a memory (by id), or the row of a key, without a successor."""
+    """Ends a memory (by id), or the row of a key, without a successor.
+
+    The key of a set names the member.
+    """
 
     target: str | FactKey
     precondition: Precondition

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
-from pillion_client import FactKey, ForgetMode
+from pillion_client import FactKey, ForgetMode, Whole
 
 from pillion.cli.documents import document
 from pillion.cli.parameters import SUBJECT
+from pillion.cli.selecting import member_options, taken_member
 from pillion.cli.session import Session, pass_session, shared_options
 
 if TYPE_CHECKING:
@@ -22,6 +24,7 @@ _MODES = [mode.value for mode in ForgetMode if mode is not ForgetMode.UNSPECIFIE
 @click.option("--subject", type=SUBJECT, help="Everything about a subject.")
 @click.option("--context", "contexts", multiple=True, help="With --subject: only in these.")
 @click.option("--attribute", help="With --subject: only this fact.")
+@member_options
 @click.option("--episode", "episode_id", help="Everything that came from an episode.")
 @click.option(
     "--mode",
@@ -38,6 +41,7 @@ _MODES = [mode.value for mode in ForgetMode if mode is not ForgetMode.UNSPECIFIE
 @pass_session
 def forget(
     session: Session,
+    /,
     ids: tuple[str, ...],
     *,
     subject: Subject | None,
@@ -48,6 +52,7 @@ def forget(
     yes: bool,
     dry_run: bool,
     reason_code: str,
+    **given: Any,  # noqa: ANN401  (see `selecting`)
 ) -> None:
     """Take memories out of recall, or retract them.
 
@@ -57,6 +62,12 @@ def forget(
         message = "--yes and --dry-run contradict each other: give one"
         raise click.UsageError(message)
     selector = _selector(ids, subject, contexts, attribute, episode_id)
+    member = taken_member(given)
+    if not isinstance(member, Whole):
+        if "fact" not in selector:
+            message = "--member narrows a fact: give --subject and --attribute too"
+            raise click.UsageError(message)
+        selector["fact"] = replace(selector["fact"], member=member)
     call = {**selector, "mode": mode, "reason_code": reason_code}
     made: dict[str, ForgetResult] = {}
     with session.client() as client:

@@ -9,7 +9,7 @@ import click
 from pillion_client import FactKey, NotFound
 
 from pillion.cli.documents import document
-from pillion.cli.selecting import fact_or_id, read_options, taken_read
+from pillion.cli.selecting import fact_or_id, member_options, read_options, taken_member, taken_read
 from pillion.cli.session import Session, pass_session, shared_options
 from pillion.cli.show import show_record
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 @click.argument("record", metavar="ID|SUBJECT")
 @click.argument("attribute", required=False)
 @click.option("--context", default="", help="The context of the fact.")
+@member_options
 @read_options
 @shared_options()
 @pass_session
@@ -37,10 +38,10 @@ def get(
     """Show a memory, an episode, or the row of a fact that holds.
 
     An id is that of a memory or episode. A SUBJECT (type:id) comes with an ATTRIBUTE: then the
-    row that holds --as-of is shown.
+    row that holds --as-of is shown. Where the attribute is a set, --member names which.
     """
     read = taken_read(given)
-    chosen = fact_or_id(record, attribute, context)
+    chosen = fact_or_id(record, attribute, context, taken_member(given))
     with session.client() as client:
         found: Record
         if isinstance(chosen, FactKey):
@@ -56,7 +57,9 @@ def get(
 def _of_fact(client: Client, key: FactKey, read: ReadOptions) -> Memory:
     """Return the row of a fact that holds, or say where to see what held at other times."""
     try:
-        return client.get_fact(key.subject, key.attribute, key.context, **read)
+        return client.get_fact(
+            key.subject, key.attribute, key.context, member=key.member, **read
+        )
     except NotFound as error:
         words = ["pillion", "history", str(key.subject), key.attribute]
         words += ["--context", key.context] if key.context else []

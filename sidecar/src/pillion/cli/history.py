@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pillion.cli.documents import document
-from pillion.cli.selecting import fact_or_id, recorded_options, taken_read
+from pillion.cli.selecting import (
+    fact_or_id,
+    member_options,
+    recorded_options,
+    taken_member,
+    taken_read,
+)
 from pillion.cli.session import Session, pass_session, shared_options
 from pillion.cli.show import confirmation, expiry, interval, moment, what
 
@@ -21,6 +27,7 @@ if TYPE_CHECKING:
 @click.argument("record", metavar="ID|SUBJECT")
 @click.argument("attribute", required=False)
 @click.option("--context", default="", help="The context of the fact.")
+@member_options
 @recorded_options
 @shared_options()
 @pass_session
@@ -38,7 +45,8 @@ def history(
     An id is that of a memory. A SUBJECT (type:id) comes with an ATTRIBUTE. With --json: one
     entry per line. With --known-at or --at-revision: as it was known then.
     """
-    chosen, read = fact_or_id(record, attribute, context), taken_read(given)
+    read = taken_read(given)
+    chosen = fact_or_id(record, attribute, context, taken_member(given))
     output = session.output
     with session.client() as client:
         entries = client.history(chosen, **read)

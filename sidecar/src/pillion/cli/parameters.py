@@ -85,7 +85,7 @@ SPAN: Final = SpanType()
 SUBJECT: Final = SubjectType()
 
 
-def fact_value(text: str, kind: str) -> Value:
+def fact_value(text: str, kind: str, hint: str = "VALUE") -> Value:
     """Return the value that a word stands for, by its type of `VALUE_TYPES`.
 
     Raises:
@@ -95,7 +95,7 @@ def fact_value(text: str, kind: str) -> Value:
         value: Value = _READERS[kind](text)
     except ValueError as error:
         message = f"{text!r} is not of type {kind}: {error}"
-        raise click.BadParameter(message, param_hint="VALUE") from error
+        raise click.BadParameter(message, param_hint=hint) from error
     return value
 
 

@@ -5,13 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
-from pillion_client import FactKey, Filter, MemoryKind, Subject, ValidityFilter
+from pillion_client import (
+    WHOLE,
+    FactKey,
+    Filter,
+    MemoryKind,
+    Subject,
+    ValidityFilter,
+    Whole,
+)
 
-from pillion.cli.parameters import INSTANT, SUBJECT
+from pillion.cli.parameters import INSTANT, SUBJECT, VALUE_TYPES, fact_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from pillion_client import Value
     from pillion_client.options import ReadOptions
 
 CommandT = TypeVar("CommandT", bound="Callable[..., Any]")
@@ -59,15 +68,47 @@ def condition_options(command: CommandT) -> CommandT:
     return command
 
 
-def fact_or_id(record: str, attribute: str | None, context: str) -> FactKey | str:
+def member_options(command: CommandT) -> CommandT:
+    """Add the options that name one member of an attribute that is a set."""
+    options = (
+        click.option("--member", help="Of an attribute that is a set: this one, by its value."),
+        click.option(
+            "--member-type",
+            type=click.Choice(VALUE_TYPES),
+            default="text",
+            show_default=True,
+            help="What the member is.",
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def taken_member(given: dict[str, Any]) -> Value | Whole:
+    """Take the member out of a command's options.
+
+    Raises:
+        BadParameter: The word is not of its type.
+    """
+    member, kind = given.pop("member"), given.pop("member_type")
+    return WHOLE if member is None else fact_value(member, kind, "--member")
+
+
+def fact_or_id(
+    record: str, attribute: str | None, context: str, member: Value | Whole = WHOLE
+) -> FactKey | str:
     """Return the fact that a SUBJECT and an ATTRIBUTE name, or the id that comes alone.
 
     Raises:
-        UsageError: A subject came without an attribute; ids have no colon.
+        UsageError: A subject came without an attribute (ids have no colon), or a member did.
         ValueError: An attribute came with what is no subject.
     """
     if attribute is not None:
-        return FactKey(Subject.parse(record), attribute, context)
+        return FactKey(Subject.parse(record), attribute, context, member)
+    if not isinstance(member, Whole):
+        message = "--member is of a fact: give a SUBJECT and an ATTRIBUTE"
+        raise click.UsageError(message)
     if ":" in record:
         message = (
             f"a subject needs an ATTRIBUTE; `pillion list --subject {record}` shows everything "

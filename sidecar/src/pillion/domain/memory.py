@@ -119,6 +119,7 @@ class Memory:
     closed_at: int = FOREVER  # open items
     retention_class: str = ""
     schema_version: int = 0
+    in_set: bool = False  # the attribute is a set: the value has a timeline of its own
     session_id: str = ""
     vector_pending: bool = False
     version: int = 0
@@ -131,8 +132,9 @@ class Memory:
 
     @property
     def fact_key(self) -> FactKey:
-        """The key of the timeline it is a row of. Only for facts."""
-        return FactKey(self.subject, self.context, self.attribute)
+        """The key of the timeline it is a row of, or would be. Only for facts."""
+        member = self.value.fingerprint if self.in_set and self.value is not None else b""
+        return FactKey(self.subject, self.context, self.attribute, member)
 
     @property
     def episode_ids(self) -> tuple[UUID, ...]:

@@ -138,6 +138,7 @@ def typed(memory: Memory, schema: AttributeSchema) -> Memory:
     return replace(
         memory,
         schema_version=schema.schema_version,
+        in_set=schema.is_set,
         retention_class=memory.retention_class or schema.retention_class,
         pii_labels=tuple(sorted({*memory.pii_labels, *schema.pii_labels})),
     )

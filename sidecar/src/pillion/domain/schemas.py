@@ -49,6 +49,11 @@ class AttributeSchema:
     registered_at: int = 0
     version: int = 0
 
+    @property
+    def is_set(self) -> bool:
+        """Whether a key may have many values at one instant, each with its own timeline."""
+        return self.cardinality is Cardinality.SET
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Registration:

@@ -30,8 +30,13 @@ class Subject:
 
 @dataclass(frozen=True, slots=True, order=True)
 class FactKey:
-    """The key of a fact within a partition: at any instant it has at most one value."""
+    """The key of a fact within a partition: at any instant it has at most one value.
+
+    Of an attribute that is a set, each member has a timeline of its own: ``member`` is the
+    fingerprint of its value. Empty: the key as a whole, or the one value of another attribute.
+    """
 
     subject: Subject
     context: str
     attribute: str
+    member: bytes = b""

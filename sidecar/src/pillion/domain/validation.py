@@ -210,6 +210,10 @@ def check_guard(guard: Guard) -> None:
     """Refuse a malformed guard."""
     if guard.fact is not None:
         check_fact_key("fact", guard.fact)
+        if guard.fact.member:
+            raise PillionError.of_field(
+                "fact.member", "a guard is about the version of the whole key: leave it out"
+            )
     check_precondition("precondition", guard.precondition, allowed=_GUARDING)
 
 

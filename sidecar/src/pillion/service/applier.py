@@ -42,6 +42,7 @@ from pillion.domain.provenance import check_origin
 from pillion.domain.rendering import render_fact
 from pillion.domain.scope import FactKey
 from pillion.service.candidates import Candidates
+from pillion.service.members import check_member
 from pillion.service.preconditions import require, require_fact
 from pillion.service.records import Records, not_found
 from pillion.service.timelines import Timelines, grown, not_retracted
@@ -341,6 +342,7 @@ class Applier:
     def _retract_memory(self, mutation: RetractMemory) -> MutationResult:
         instant = _or(mutation.valid_to, self._now)
         if mutation.fact is not None:
+            check_member(self._draft, self._keys, "retract_memory.fact", mutation.fact)
             require_fact(mutation.precondition, self._draft, self._keys, mutation.fact)
             entry = self.timelines.holding(mutation.fact, instant)
             if entry is None:

@@ -22,6 +22,8 @@ from pillion.domain.field_checks import (
 from pillion.domain.limits import COMMIT_TRIES_MAX, FORGET_IDS_MAX, FORGET_SAMPLE_MAX
 from pillion.domain.memory import FOREVER, Episode, Memory
 from pillion.service import answers
+from pillion.service.draft import Draft
+from pillion.service.members import check_member
 from pillion.service.records import not_found
 from pillion.service.vectors import MadeVectors
 from pillion.service.writer import changed_too_often, token_id
@@ -129,6 +131,8 @@ class Forgetter:
             return
         keys = self._keys.at(partition, self._store.head(partition).revision)
         if command.fact is not None:
+            newest = Draft(self._store, partition)
+            check_member(newest, keys, "selector.fact", command.fact, whole=True)
             prefixes = [(SubjectRecord.MEMORY, keys.rows(command.fact))]
         elif command.subject is not None:
             subject = command.subject
@@ -216,6 +220,10 @@ def _records_of(
 
 
 def _in_scope(record: Memory | Episode, command: ForgetCommand) -> bool:
+    if command.fact is not None and command.fact.member:
+        # Guesses of the member too, which may be older than the registration as a set.
+        value = record.value if isinstance(record, Memory) else None
+        return value is not None and value.fingerprint == command.fact.member
     return command.contexts is None or record.context in command.contexts
 
 

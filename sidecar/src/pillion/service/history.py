@@ -17,6 +17,8 @@ from pillion.domain.field_checks import check_fact_key
 from pillion.domain.limits import HISTORY_PAGE_DEFAULT, PAGE_BYTES_MAX
 from pillion.domain.memory import MemoryStatus
 from pillion.domain.queries import HistoryEntry
+from pillion.service.draft import Draft
+from pillion.service.members import check_member
 from pillion.service.page_tokens import PageToken, digest_of, page_size_of, record_bytes
 from pillion.service.recorded import check_kept, moment_of
 from pillion.service.records import not_found
@@ -63,6 +65,7 @@ class History:
 
         Raises:
             PillionError: NOT_FOUND when the key never had a row, or there is no such memory;
+                INVALID_FIELD when the key names a member and its attribute is no set;
                 HISTORY_GONE or FUTURE_REVISION as in `moment_of`.
         """
         if fact is None and memory_id is None:
@@ -80,6 +83,10 @@ class History:
             check_kept(self._store, partition, revision)
         if fact is not None:
             check_fact_key("fact", fact)
+            newest = Draft(self._store, partition)
+            check_member(
+                newest, self._keys.at(partition, newest.revision), "fact", fact, whole=True
+            )
             ids = self._rows_ever(partition, keys, fact, revision)
         else:
             ids = [memory_id] if memory_id is not None else []
@@ -91,7 +98,7 @@ class History:
                 version
                 for version in self._versions(partition, one, revision, times)
                 # A guess is kept under the key and was never part of the timeline.
-                if fact is None or version.memory.status is not MemoryStatus.CANDIDATE
+                if fact is None or _is_row_of(version.memory, fact)
             )
         # While versions were gathered, a trim may have taken some of them.
         check_kept(self._store, partition, revision)
@@ -156,6 +163,13 @@ class History:
                 )
                 following = memory
             before = versions[0].version  # a page may be short without being the last
+
+
+def _is_row_of(memory: Memory, fact: FactKey) -> bool:
+    """Return whether a memory under a fact's key is a row of it, or of the member it names."""
+    if memory.status is MemoryStatus.CANDIDATE:
+        return False
+    return not fact.member or memory.fact_key == fact
 
 
 class RecordedTimes:

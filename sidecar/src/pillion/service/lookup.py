@@ -14,7 +14,6 @@ from pillion_storage import codec
 from pillion_storage.keys import (
     INSTANT_BYTES,
     after,
-    head_of,
     instant_bytes,
     instant_of,
     memory_key,
@@ -42,7 +41,8 @@ KEPT_MAX: Final = 4096
 class Seen(NamedTuple):
     """What a look saw.
 
-    ``settled`` False: the key's timeline has evidence at the place, which takes a longer way.
+    ``settled`` False: it takes a longer way. The key's timeline has evidence at the place, or has
+    nothing there and the registry must be asked what the attribute is.
     """
 
     revision: int
@@ -74,12 +74,23 @@ _UNKNOWN: Final = _Current(-1, 0, 0, Seen(-1, None))
 
 
 class _Timeline:
-    """Where a fact's timeline is, and its last row."""
+    """Where a fact's timeline is, and its last row.
 
-    __slots__ = ("current", "start")
+    Attributes:
+        start: The prefix of its entries.
+        head: The key of its head.
+        registration: The key of its attribute's registration.
+        of_member: Whether it is that of one member of a set.
+        current: Its last row.
+    """
 
-    def __init__(self, start: bytes) -> None:
-        self.start = start
+    __slots__ = ("current", "head", "of_member", "registration", "start")
+
+    def __init__(self, keys: KeySpace, fact: FactKey) -> None:
+        self.start = keys.entries(fact)
+        self.head = keys.head(fact)
+        self.registration = keys.registration(fact.attribute)
+        self.of_member = bool(fact.member)
         self.current = _UNKNOWN  # replaced whole, so that no thread sees half of it
 
 
@@ -120,7 +131,7 @@ class Lookup:
         timeline = self._timelines.get(place)
         if timeline is None:
             check_fact_key("target.fact", fact)
-            timeline = _Timeline(keys.entries(fact))
+            timeline = _Timeline(keys, fact)
             if len(self._timelines) >= self._kept_max:
                 self._timelines.clear()
             self._timelines[place] = timeline
@@ -149,14 +160,17 @@ class Lookup:
         start = timeline.start
         last = view.last(start, after(start + instant_bytes(as_of)))
         if last is None:
-            return Seen(view.revision, None)
+            # Where the attribute is (or should be) a set, the answer may be that a member is
+            # named or left out wrongly. No row holds then, so the hot half need not know.
+            plain = not timeline.of_member and view.get(timeline.registration) is None
+            return Seen(view.revision, None, settled=plain)
         entry = codec.decode_entry(instant_of(last.key[-INSTANT_BYTES:]), last.value)
         if not entry.is_row:
             return Seen(view.revision, None, settled=False)
         if as_of >= entry.valid_to:
             return Seen(view.revision, None)
-        head = head_of(start)
-        seen = Seen(view.revision, self._read(view, partition, keys, entry.memory_id, head))
+        found = self._read(view, partition, keys, entry.memory_id, timeline.head)
+        seen = Seen(view.revision, found)
         if entry.valid_to == FOREVER:  # worth a second look: is it the one that is asked for most?
             end = view.last(start, prefix_end(start))
             if end is not None and end.key == last.key:

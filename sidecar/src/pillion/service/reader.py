@@ -24,6 +24,7 @@ from pillion.service.derived import derived_memories, sources_named
 from pillion.service.draft import Draft
 from pillion.service.history import History
 from pillion.service.lookup import Lookup, Seen
+from pillion.service.members import check_member
 from pillion.service.page_tokens import PageToken, digest_of, page_size_of, record_bytes
 from pillion.service.reading import RecordReader, wait_for_revision
 from pillion.service.recorded import check_kept, moment_of
@@ -119,7 +120,8 @@ class Reader:
         """Return the records in order, None where there is none, all read at one revision.
 
         Raises:
-            PillionError: HISTORY_GONE or FUTURE_REVISION as in `moment_of`.
+            PillionError: INVALID_FIELD when a key of a set names no member, or one that is no
+                set's names one; HISTORY_GONE or FUTURE_REVISION as in `moment_of`.
         """
         if not targets:
             raise PillionError.of_field("targets", "must not be empty")
@@ -131,6 +133,12 @@ class Reader:
         draft = Draft(self._store, partition, moment.revision)
         keys = self._keys.at(partition, draft.revision)
         ids = [self._memory_id(draft, keys, target, moment.as_of) for target in targets]
+        missed = [
+            target.fact
+            for target, memory_id in zip(targets, ids, strict=True)
+            if target.fact is not None and memory_id is None
+        ]
+        self._check_members(partition, missed)
         reader = RecordReader(self._store, partition, keys)
         memories, _ = reader.memories([one for one in ids if one is not None], draft.revision)
         vectors = reader.vectors(list(memories), draft.revision) if include_vectors else {}
@@ -150,6 +158,15 @@ class Reader:
             else:
                 found.append(Found(memory=memory, vector=vectors.get(memory.id, b"")))
         return tuple(found), draft.revision
+
+    def _check_members(self, partition: Partition, missed: Sequence[FactKey]) -> None:
+        """Refuse keys without a row that name a member, or none, against what they are."""
+        if not missed:
+            return
+        newest = Draft(self._store, partition)
+        keys = self._keys.at(partition, newest.revision)
+        for fact in missed:
+            check_member(newest, keys, "target.fact", fact)
 
     @staticmethod
     def _memory_id(draft: Draft, keys: KeySpace, target: Target, as_of: int) -> UUID | None:
@@ -294,6 +311,7 @@ class Reader:
 
         Raises:
             PillionError: NOT_FOUND when the key never had a row, or there is no such memory;
+                INVALID_FIELD when the key names a member and its attribute is no set;
                 HISTORY_GONE or FUTURE_REVISION as in `moment_of`.
         """
         return self._history.tell(

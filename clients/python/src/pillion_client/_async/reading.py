@@ -12,6 +12,7 @@ from pillion_client._async.caller import AsyncCaller
 from pillion_client.enums import OlderStatements
 from pillion_client.errors import Internal, NotFound
 from pillion_client.models import (
+    WHOLE,
     Episode,
     FactKey,
     HistoryEntry,
@@ -19,6 +20,8 @@ from pillion_client.models import (
     Record,
     Subject,
     SubjectLike,
+    Value,
+    Whole,
 )
 from pillion_client.options import CallOptions, ReadOptions, SelectOptions
 from pillion_client.searching import SearchResult, search_result
@@ -106,16 +109,21 @@ class AsyncReading(AsyncCaller):
         attribute: str,
         context: str = "",
         *,
+        member: Value | Whole = WHOLE,
         include_vector: bool = False,
         **options: Unpack[ReadOptions],
     ) -> Memory:
         """Return the row of a fact that holds at ``as_of``; absent: now.
 
+        Of an attribute that is registered as a set, name the ``member`` by its value; ``list``
+        with the attribute returns all of them.
+
         Raises:
             NotFound: None does.
+            InvalidArgument: The attribute is a set and no member is named, or the other way round.
         """
         about = Subject.parse(subject) if isinstance(subject, str) else subject
-        target = _requests.record_target(FactKey(about, attribute, context))
+        target = _requests.record_target(FactKey(about, attribute, context, member))
         record = await self._get(target, options, include_vector=include_vector)
         return _memory(record)
 
@@ -239,8 +247,8 @@ class AsyncReading(AsyncCaller):
     ) -> AsyncIterator[HistoryEntry]:
         """Yield the whole timeline of a fact key, or all versions of one memory by its id.
 
-        Entries come by valid_from, then by recorded time. ``as_of`` is refused by the server:
-        a history has every instant.
+        Entries come by valid_from, then by recorded time; a key of a set tells of all its members
+        or of the one it names. ``as_of`` is refused by the server: a history has every instant.
         """
         chosen = _requests.record_target(target)
         request = service.HistoryRequest(

@@ -13,6 +13,7 @@ from pillion_client._sync.caller import Caller
 from pillion_client.enums import OlderStatements
 from pillion_client.errors import Internal, NotFound
 from pillion_client.models import (
+    WHOLE,
     Episode,
     FactKey,
     HistoryEntry,
@@ -20,6 +21,8 @@ from pillion_client.models import (
     Record,
     Subject,
     SubjectLike,
+    Value,
+    Whole,
 )
 from pillion_client.options import CallOptions, ReadOptions, SelectOptions
 from pillion_client.searching import SearchResult, search_result
@@ -107,16 +110,21 @@ class Reading(Caller):
         attribute: str,
         context: str = "",
         *,
+        member: Value | Whole = WHOLE,
         include_vector: bool = False,
         **options: Unpack[ReadOptions],
     ) -> Memory:
         """Return the row of a fact that holds at ``as_of``; absent: now.
 
+        Of an attribute that is registered as a set, name the ``member`` by its value; ``list``
+        with the attribute returns all of them.
+
         Raises:
             NotFound: None does.
+            InvalidArgument: The attribute is a set and no member is named, or the other way round.
         """
         about = Subject.parse(subject) if isinstance(subject, str) else subject
-        target = _requests.record_target(FactKey(about, attribute, context))
+        target = _requests.record_target(FactKey(about, attribute, context, member))
         record = self._get(target, options, include_vector=include_vector)
         return _memory(record)
 
@@ -240,8 +248,8 @@ class Reading(Caller):
     ) -> Iterator[HistoryEntry]:
         """Yield the whole timeline of a fact key, or all versions of one memory by its id.
 
-        Entries come by valid_from, then by recorded time. ``as_of`` is refused by the server:
-        a history has every instant.
+        Entries come by valid_from, then by recorded time; a key of a set tells of all its members
+        or of the one it names. ``as_of`` is refused by the server: a history has every instant.
         """
         chosen = _requests.record_target(target)
         request = service.HistoryRequest(

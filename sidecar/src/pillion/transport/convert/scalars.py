@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from uuid import UUID
 
 from pillion.domain.errors import FieldViolation, PillionError, Reason
+from pillion.domain.field_checks import checked_value
 from pillion.domain.memory import Source, SourceKind
 from pillion.domain.mutations import Precondition, PreconditionKind
 from pillion.domain.scope import FactKey, Subject
 from pillion.domain.values import Value, ValueKind, canonical_json
-from pillion.transport.capabilities import not_served
 from pillion.transport.convert.instants import instant_from_wire
 
 if TYPE_CHECKING:
@@ -101,9 +101,11 @@ def fact_key_from_wire(key: types_pb2.FactKey, field: str) -> FactKey:
     subject = required_subject(key, "subject", f"{field}.subject")
     if not key.attribute:
         raise PillionError.of_field(f"{field}.attribute", "it is required")
+    member = b""
     if key.HasField("member"):
-        raise not_served("FactKey.member", f"{field}.member: no attribute is a set here")
-    return FactKey(subject, key.context, key.attribute)
+        place = f"{field}.member"
+        member = checked_value(place, value_from_wire(key.member, place)).fingerprint
+    return FactKey(subject, key.context, key.attribute, member)
 
 
 def source_from_wire(source: types_pb2.Source, field: str) -> Source:
