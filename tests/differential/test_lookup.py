@@ -162,7 +162,7 @@ def test_both_ways_agree_over_lmdb(tmp_path):
     service = lmdb_service(tmp_path / "store")
     try:
         both = Both(service)
-        home, work = KEYS
+        home, work, *_ = KEYS
         for step in (
             ("put", home, "a", 1, None, False),
             ("put", home, "b", 3, None, False),

@@ -307,6 +307,17 @@ def test_a_guess_from_before_the_registration_joins_as_a_member(service):
         assert get(service, member(value, "late")) == value
 
 
+def test_a_guess_from_when_it_was_a_set_joins_as_the_one_value(service):
+    guess = add(service, "a", source=INFERRED)
+    service.register(attribute="speaks")  # no row is there yet
+    add(service, "b", valid_from=at(1))
+    service.one(confirm(guess.id))
+    assert get(service, SPEAKS) == "a"
+    assert get(service, SPEAKS, as_of=at(2)) == "b"
+    with service.refuses(Reason.INVALID_FIELD, TOLD_MEMBER):
+        get(service, member("a"))
+
+
 def test_other_changes_of_a_row_leave_its_timeline_as_it_is(service):
     row = add(service, "de", valid_from=at(1))
     add(service, "de", valid_from=at(5))
