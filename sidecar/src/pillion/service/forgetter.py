@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from pillion.domain.scope import Partition
     from pillion.ports import Clock, Deadline
     from pillion.service.applier import Applier
-    from pillion.service.draft import Draft
     from pillion.service.partitions import KeySpaces
     from pillion.service.records import Records
     from pillion.service.writer import Writer
