@@ -57,9 +57,7 @@ def get(
 def _of_fact(client: Client, key: FactKey, read: ReadOptions) -> Memory:
     """Return the row of a fact that holds, or say where to see what held at other times."""
     try:
-        return client.get_fact(
-            key.subject, key.attribute, key.context, member=key.member, **read
-        )
+        return client.get_fact(key.subject, key.attribute, key.context, member=key.member, **read)
     except NotFound as error:
         words = ["pillion", "history", str(key.subject), key.attribute]
         words += ["--context", key.context] if key.context else []
