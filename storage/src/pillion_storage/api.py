@@ -21,7 +21,7 @@ from __future__ import annotations
 import secrets
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
 from pillion.domain.scope import Partition
 
@@ -95,6 +95,7 @@ __all__ = [
     "KeyVersion",
     "NewerFormat",
     "NotSupported",
+    "OwnerKeys",
     "Page",
     "Partition",
     "PartitionStats",
@@ -137,6 +138,10 @@ class StoreSettings:
     queue_bytes_max: int = 64 << 20
     # Tokens kept per partition: each commit beyond it forgets the oldest.
     tokens_max: int = 1_000_000
+    # What a layer above adds to each value and note, and as many times to a memo: the bounds of
+    # the engine are that much wider, so that those of the whole are the usual ones.
+    value_room_bytes: int = 0
+    memo_layers_max: int = 1
     clock_us: Callable[[], int] = _system_clock_us
     random_bytes: Callable[[int], bytes] = secrets.token_bytes
 
@@ -233,6 +238,8 @@ class Store(Protocol):
         next revision, even if it is empty or only deletes absent keys. Putting an equal value is
         a new version. A batch that fails disturbs no other. A future cancelled before its batch
         is taken up does nothing; later it can't be cancelled.
+
+        A store that encrypts may first have to make a new key durable; that happens here.
 
         Raises (here, at once):
             InvalidBatch: a bound is broken or the batch contradicts itself; nothing was queued.
@@ -364,4 +371,32 @@ class Store(Protocol):
 
     def close(self) -> None:
         """Finish what is queued, wake waiters, let go of everything. Repeated calls do nothing."""
+        ...
+
+
+@runtime_checkable
+class OwnerKeys(Protocol):
+    """What a store that seals offers beside ``Store``: the keys of owners (see ``Batch.owners``).
+
+    To erase an owner: retire, delete and purge what there is, destroy. To erase some of it:
+    retire, write what stays once more, purge what it was before, destroy.
+    """
+
+    def retire_owner(self, partition: Partition, owner: bytes) -> list[bytes]:
+        """Give the ids of the owner's keys; no value will ever be sealed with them again.
+
+        Writes from now on get a new key. Returns once the commits under way are through.
+        """
+        ...
+
+    def destroy_keys(self, key_ids: Collection[bytes]) -> int:
+        """Destroy keys for good, and return how many there were: 0 in a repeated call.
+
+        Every value sealed with them reads as absent from now on, at every revision, and can't be
+        read from any copy of the data either: old pages, backups, archives. Copies of the keyring
+        file are another matter, and the caller's.
+
+        Raises:
+            StoreFull, StoreFailed: they may all still be there.
+        """
         ...

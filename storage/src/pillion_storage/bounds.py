@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pillion_storage.errors import (
@@ -13,11 +14,27 @@ from pillion_storage.errors import (
     KeyTooLong,
     ValueTooLong,
 )
+from pillion_storage.values import OWNER_BYTES_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from pillion_storage.api import Batch, Features, Partition, Token
+    from pillion_storage.api import Batch, Features, Partition, StoreSettings, Token
+
+
+def bounds_of(features: Features, settings: StoreSettings) -> Features:
+    """Give a backend's bounds: its usual ones, and the room that a layer above asked for."""
+    room = settings.value_room_bytes
+    if not room:
+        return features
+    memo_room = room * settings.memo_layers_max
+    return replace(
+        features,
+        value_bytes_max=features.value_bytes_max + room,
+        memo_bytes_max=features.memo_bytes_max + memo_room,
+        note_bytes_max=features.note_bytes_max + room,
+        batch_bytes_max=features.batch_bytes_max + room * (features.batch_ops_max + 1) + memo_room,
+    )
 
 
 def check_partition(partition: Partition, features: Features) -> None:
@@ -71,11 +88,21 @@ def check_batch(batch: Batch, features: Features) -> int:
         raise InvalidBatch("an expected version can't be negative; 0 means absent")
     if len(batch.note) > features.note_bytes_max:
         raise ValueTooLong(f"the note has {len(batch.note)} bytes; {features.note_bytes_max} fit")
+    if batch.owners:
+        _check_owners(batch)
     if batch.token is not None:
         size += _check_token(batch.token, features)
     if size > features.batch_bytes_max:
         raise BatchTooLarge(f"the batch has {size} bytes; {features.batch_bytes_max} fit")
     return size
+
+
+def _check_owners(batch: Batch) -> None:
+    if not batch.owners.keys() <= batch.puts.keys():
+        raise InvalidBatch("only what is put can have an owner")
+    for owner in set(batch.owners.values()):
+        if not 0 < len(owner) <= OWNER_BYTES_MAX:
+            raise InvalidBatch(f"an owner has {len(owner)} bytes; 1 to {OWNER_BYTES_MAX} fit")
 
 
 def _check_values(puts: Mapping[bytes, bytes], features: Features) -> int:

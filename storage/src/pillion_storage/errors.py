@@ -19,6 +19,8 @@ StoreError
 └── cannot be opened
     ├── StoreLocked       another process has it
     ├── StoreUnusable     the directory is missing, not writable, or not a store
+    │   ├── MasterKeyUnusable   the master key is missing, wrong, or open to others
+    │   └── KeyringUnusable     the keyring is missing, older than the data, or damaged
     └── NewerFormat       written by a newer Pillion
 """
 
@@ -125,6 +127,14 @@ class StoreLocked(StoreError):
 
 class StoreUnusable(StoreError):
     """The directory can't hold a store. The message says what to do."""
+
+
+class MasterKeyUnusable(StoreUnusable):
+    """There is no master key, it isn't the right one, or others could read it."""
+
+
+class KeyringUnusable(StoreUnusable):
+    """The keyring is missing, damaged, older than the data, or another store's."""
 
 
 class NewerFormat(StoreError):

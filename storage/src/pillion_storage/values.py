@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 KEY_BYTES_MAX = 480
 # Sorts after every key: ``scan(partition, b"", KEY_SPACE_END, ...)`` covers a whole partition.
 KEY_SPACE_END = b"\xff" * (KEY_BYTES_MAX + 1)
+OWNER_BYTES_MAX = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,7 @@ class Features:
     page_bytes_max: int = 4 * 1024 * 1024  # a page ends early here, after at least one row
     namespace_bytes_max: int = 128
     tenant_bytes_max: int = 256
+    value_overhead_bytes: int = 0  # what byte counters count beside each value that isn't empty
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +97,11 @@ class Batch:
     ``expect`` maps a key to the version it must have now: 0 means that it must be absent. Keys
     that are only expected need not be written. A key may not be put and deleted at once. ``note``
     is kept in the change feed beside the keys.
+
+    ``owners`` maps a key that is put to whose content it holds: a tag of 1 to 64 bytes, such as a
+    keyed hash of a person, never a name. A store that encrypts has a key for each owner, so that
+    destroying it destroys all that is the owner's, wherever a copy of it lies. Values without an
+    owner belong to the partition. A store that doesn't encrypt checks the tags and ignores them.
     """
 
     puts: Mapping[bytes, bytes] = field(default_factory=dict)
@@ -102,6 +109,7 @@ class Batch:
     expect: Mapping[bytes, int] = field(default_factory=dict)
     token: Token | None = None
     note: bytes = b""
+    owners: Mapping[bytes, bytes] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +194,7 @@ class TrimReport:
 
 @dataclass(frozen=True, slots=True)
 class PartitionStats:
-    """Counters of one partition; bytes are keys plus values, without overhead."""
+    """Counters of one partition; bytes are keys plus values, with ``value_overhead_bytes`` each."""
 
     live_keys: int
     live_bytes: int

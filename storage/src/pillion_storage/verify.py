@@ -17,7 +17,7 @@ import lmdb.verify
 from pillion_storage.errors import Corrupt, NewerFormat, StoreUnusable
 from pillion_storage.lmdb import records
 from pillion_storage.lmdb.environment import Databases, open_databases
-from pillion_storage.lmdb.lockfile import DirectoryLock
+from pillion_storage.lockfile import DirectoryLock
 from pillion_storage.migrations import read_format
 from pillion_storage.schema import (
     ARCHIVE,

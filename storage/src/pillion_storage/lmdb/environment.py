@@ -19,7 +19,8 @@ import lmdb
 
 from pillion_storage import schema
 from pillion_storage.errors import Corrupt, StoreBusy, StoreClosed, StoreFull, StoreUnusable
-from pillion_storage.lmdb.lockfile import DirectoryLock
+from pillion_storage.files import sync_directory
+from pillion_storage.lockfile import DirectoryLock
 from pillion_storage.migrations import bring_up_to_date
 
 if TYPE_CHECKING:
@@ -323,12 +324,3 @@ def prepare_directory(directory: Path | None) -> Path:
             f"{directory} is not writable for user {os.geteuid()}; change its owner or mode"
         )
     return directory
-
-
-def sync_directory(directory: Path) -> None:
-    """Flush a directory, so that the files in it are there after a power cut."""
-    fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)

@@ -31,6 +31,7 @@ from pillion_storage.api import (
     TrimReport,
 )
 from pillion_storage.bounds import (
+    bounds_of,
     check_after,
     check_batch,
     check_key,
@@ -77,6 +78,7 @@ class LmdbStore:
 
     def __init__(self, settings: StoreSettings) -> None:
         self._settings = settings
+        self._features = bounds_of(FEATURES, settings)
         self._environment = Environment(settings)
         self._databases = self._environment.databases
         self._waiters = Waiters()
@@ -89,7 +91,7 @@ class LmdbStore:
     @property
     def features(self) -> Features:
         """What the LMDB store declares."""
-        return FEATURES
+        return self._features
 
     def _check_open(self) -> None:
         if os.getpid() != self._pid:
@@ -105,7 +107,7 @@ class LmdbStore:
     def _number(self, txn: lmdb.Transaction[bytes], partition: Partition) -> int | None:
         number = self._numbers.get(partition)
         if number is None:
-            check_partition(partition, FEATURES)
+            check_partition(partition, self._features)
             identity = load_identity(txn, self._databases, partition)
             if identity is None:
                 return None
@@ -120,7 +122,7 @@ class LmdbStore:
     ) -> ReadResult:
         """See ``Store.read``."""
         self._check_open()
-        check_keys(keys, FEATURES.read_keys_max, FEATURES)
+        check_keys(keys, self._features.read_keys_max, self._features)
         with self._environment.snapshot() as txn:
             head = self._head(txn, partition)
             if head is None:
@@ -142,7 +144,7 @@ class LmdbStore:
     ) -> Page:
         """See ``Store.scan``."""
         self._check_open()
-        check_range(start, end, limit, FEATURES)
+        check_range(start, end, limit, self._features)
         with self._environment.snapshot() as txn:
             head = self._head(txn, partition)
             if head is None:
@@ -156,7 +158,7 @@ class LmdbStore:
                     rows.append(Row(row.key, row.version, b"") if keys_only else row)
                     yield len(row.key) + (0 if keys_only else len(row.value))
 
-            fitting = count_fitting(sizes(), limit, FEATURES)
+            fitting = count_fitting(sizes(), limit, self._features)
         next_start = None
         if fitting < len(rows):
             next_start = rows[fitting - 1].key if reverse else rows[fitting].key
@@ -167,7 +169,7 @@ class LmdbStore:
         self._check_open()
         with self._environment.snapshot() as txn:
             number = self._number(txn, partition)
-            return ask(LmdbHeadView(txn, self._databases, number, FEATURES))
+            return ask(LmdbHeadView(txn, self._databases, number, self._features))
 
     def commit(self, partition: Partition, batch: Batch) -> Committed | Conflict:
         """See ``Store.commit``."""
@@ -185,13 +187,13 @@ class LmdbStore:
         """Refuse what cannot be queued; return the batch's size in bytes."""
         self._check_open()
         if partition not in self._numbers:
-            check_partition(partition, FEATURES)
-        return check_batch(batch, FEATURES)
+            check_partition(partition, self._features)
+        return check_batch(batch, self._features)
 
     def find_token(self, partition: Partition, token_id: bytes) -> Committed | None:
         """See ``Store.find_token``."""
         self._check_open()
-        check_token_id(token_id, FEATURES)
+        check_token_id(token_id, self._features)
         with self._environment.snapshot() as txn:
             head = self._head(txn, partition)
             if head is None:
@@ -204,7 +206,7 @@ class LmdbStore:
     def changes(self, partition: Partition, after_revision: int, *, limit: int) -> ChangePage:
         """See ``Store.changes``."""
         self._check_open()
-        check_limit(limit, FEATURES)
+        check_limit(limit, self._features)
         with self._environment.snapshot() as txn:
             head = self._head(txn, partition) or _NO_HEAD
             check_after(after_revision, head.oldest_change, head.revision)
@@ -216,7 +218,7 @@ class LmdbStore:
                     found.append(change)
                     yield len(change.note) + sum(len(key) for key, _ in change.keys)
 
-            fitting = count_fitting(sizes(), limit, FEATURES)
+            fitting = count_fitting(sizes(), limit, self._features)
         return ChangePage(tuple(found[:fitting]), head.oldest_change, head.revision)
 
     def wait(self, partition: Partition, after_revision: int, timeout_seconds: float) -> bool:
@@ -255,21 +257,21 @@ class LmdbStore:
     ) -> list[KeyVersion]:
         """See ``Store.versions``."""
         self._check_open()
-        check_key(key, FEATURES)
-        check_limit(limit, FEATURES)
+        check_key(key, self._features)
+        check_limit(limit, self._features)
         with self._environment.snapshot() as txn:
             head = self._head(txn, partition)
             if head is None:
                 return []
             return reading.key_versions(
-                View(txn, self._databases, head), key, before, limit, FEATURES
+                View(txn, self._databases, head), key, before, limit, self._features
             )
 
     def purge(self, partition: Partition, keys: Collection[bytes]) -> int:
         """See ``Store.purge``."""
         self._check_open()
-        check_partition(partition, FEATURES)
-        check_keys(keys, FEATURES.batch_ops_max, FEATURES)
+        check_partition(partition, self._features)
+        check_keys(keys, self._features.batch_ops_max, self._features)
         step = partial(purge_step, partition=partition, keys=sorted(set(keys)))
         total, done = 0, False
         while not done:
@@ -295,7 +297,7 @@ class LmdbStore:
     def partition_secret(self, partition: Partition) -> bytes:
         """See ``Store.partition_secret``."""
         self._check_open()
-        check_partition(partition, FEATURES)
+        check_partition(partition, self._features)
         with self._environment.snapshot() as txn:
             identity = load_identity(txn, self._databases, partition)
         if identity is not None:
@@ -307,7 +309,7 @@ class LmdbStore:
     ) -> TrimReport:
         """See ``Store.trim``."""
         self._check_open()
-        check_partition(partition, FEATURES)
+        check_partition(partition, self._features)
         bounds = TrimBounds(history_before, feed_before, tokens_before_us)
         step = partial(trim_step, partition=partition, bounds=bounds)
         total, done = TrimReport(0, 0, 0, 0), False

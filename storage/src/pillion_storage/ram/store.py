@@ -43,6 +43,7 @@ from pillion_storage.api import (
     TrimReport,
 )
 from pillion_storage.bounds import (
+    bounds_of,
     check_after,
     check_batch,
     check_key,
@@ -131,6 +132,7 @@ class RamStore:
     def __init__(self, settings: StoreSettings) -> None:
         self._settings = settings
         self._clock = RecordedClock(settings.clock_us)
+        self._features = bounds_of(FEATURES, settings)
         self._shelves: dict[Partition, _Shelf] = {}
         self._changed = threading.Condition(threading.RLock())
         self._closed = False
@@ -140,11 +142,11 @@ class RamStore:
     @property
     def features(self) -> Features:
         """What the reference declares."""
-        return FEATURES
+        return self._features
 
     def _shelf(self, partition: Partition) -> _Shelf:
         """Give the shelf of a partition; an unknown one gets a new shelf that is not kept yet."""
-        check_partition(partition, FEATURES)
+        check_partition(partition, self._features)
         shelf = self._shelves.get(partition)
         return _Shelf(self._settings.random_bytes(32)) if shelf is None else shelf
 
@@ -159,7 +161,7 @@ class RamStore:
     ) -> ReadResult:
         """See ``Store.read``."""
         self._check_open()
-        check_keys(keys, FEATURES.read_keys_max, FEATURES)
+        check_keys(keys, self._features.read_keys_max, self._features)
         with self._changed:
             shelf = self._shelf(partition)
             revision = check_revision(at, shelf.history_oldest, shelf.revision)
@@ -183,7 +185,7 @@ class RamStore:
     ) -> Page:
         """See ``Store.scan``."""
         self._check_open()
-        check_range(start, end, limit, FEATURES)
+        check_range(start, end, limit, self._features)
         with self._changed:
             shelf = self._shelf(partition)
             revision = check_revision(at, shelf.history_oldest, shelf.revision)
@@ -192,7 +194,9 @@ class RamStore:
                 found = shelf.at(key, revision)
                 if found is not None:
                     rows.append(Row(key, found.version, b"" if keys_only else found.value))
-        fitting = count_fitting((len(row.key) + len(row.value) for row in rows), limit, FEATURES)
+        fitting = count_fitting(
+            (len(row.key) + len(row.value) for row in rows), limit, self._features
+        )
         page, rest = rows[:fitting], rows[fitting:]
         next_start = (page[-1].key if reverse else rest[0].key) if rest else None
         return Page(revision, tuple(page), next_start)
@@ -206,7 +210,7 @@ class RamStore:
     def commit(self, partition: Partition, batch: Batch) -> Committed | Conflict:
         """See ``Store.commit``."""
         self._check_open()
-        check_batch(batch, FEATURES)
+        check_batch(batch, self._features)
         with self._changed:
             self._check_open()
             shelf = self._shelf(partition)
@@ -261,7 +265,7 @@ class RamStore:
     def find_token(self, partition: Partition, token_id: bytes) -> Committed | None:
         """See ``Store.find_token``."""
         self._check_open()
-        check_token_id(token_id, FEATURES)
+        check_token_id(token_id, self._features)
         with self._changed:
             first = self._shelf(partition).tokens.get(token_id)
             if first is None:
@@ -271,13 +275,13 @@ class RamStore:
     def changes(self, partition: Partition, after_revision: int, *, limit: int) -> ChangePage:
         """See ``Store.changes``."""
         self._check_open()
-        check_limit(limit, FEATURES)
+        check_limit(limit, self._features)
         with self._changed:
             shelf = self._shelf(partition)
             check_after(after_revision, shelf.feed_oldest, shelf.revision)
             found = [shelf.feed[r] for r in range(after_revision + 1, shelf.revision + 1)]
             sizes = (len(c.note) + sum(len(key) for key, _ in c.keys) for c in found)
-            fitting = count_fitting(sizes, limit, FEATURES)
+            fitting = count_fitting(sizes, limit, self._features)
             return ChangePage(tuple(found[:fitting]), shelf.feed_oldest, shelf.revision)
 
     def wait(self, partition: Partition, after_revision: int, timeout_seconds: float) -> bool:
@@ -317,8 +321,8 @@ class RamStore:
     ) -> list[KeyVersion]:
         """See ``Store.versions``."""
         self._check_open()
-        check_key(key, FEATURES)
-        check_limit(limit, FEATURES)
+        check_key(key, self._features)
+        check_limit(limit, self._features)
         with self._changed:
             kept = self._shelf(partition).versions.get(key, ())
             newest_first = [
@@ -326,13 +330,13 @@ class RamStore:
                 for v in reversed(kept)
                 if before is None or v.version < before
             ]
-        fitting = count_fitting((len(v.value) for v in newest_first), limit, FEATURES)
+        fitting = count_fitting((len(v.value) for v in newest_first), limit, self._features)
         return newest_first[:fitting][::-1]
 
     def purge(self, partition: Partition, keys: Collection[bytes]) -> int:
         """See ``Store.purge``."""
         self._check_open()
-        check_keys(keys, FEATURES.batch_ops_max, FEATURES)
+        check_keys(keys, self._features.batch_ops_max, self._features)
         with self._changed:
             shelf = self._shelf(partition)
             live = {key for key in keys if shelf.live(key)}

@@ -1,0 +1,558 @@
+"""A store that seals: values go in encrypted and come out plain, whatever keeps them below.
+
+What is sealed: every value that isn't empty, every memo, every note. What isn't: keys (hashes
+under the partition's secret), the ids of tokens, the names of partitions, empty values, counters.
+
+A value whose key was destroyed reads as absent, at every revision, and so does a memo; a note
+reads as empty. In scans and versions such values are passed over, and an expectation sees version
+0. Their keys stay in the feed and in the counters until somebody deletes and purges them.
+"""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import CancelledError, Future
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from pillion.domain.scope import Partition
+
+from pillion_storage.api import (
+    Batch,
+    ChangePage,
+    Committed,
+    Conflict,
+    Entry,
+    Features,
+    KeyStillLive,
+    KeyVersion,
+    Page,
+    ReadResult,
+    Row,
+    StoreClosed,
+    StoreForked,
+    StoreStats,
+    Token,
+)
+from pillion_storage.bounds import check_batch, check_keys, check_partition
+from pillion_storage.errors import Corrupt, InvalidBatch
+from pillion_storage.paging import export_rows
+from pillion_storage.sealed import envelope
+from pillion_storage.sealed.envelope import Kind
+from pillion_storage.sealed.layout import NO_OWNER
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping
+    from pathlib import Path
+
+    from pillion_storage.api import Change, Head, PartitionStats, Store, TrimReport
+    from pillion_storage.sealed.books import Books
+    from pillion_storage.sealed.keyring import Keyring, Lease
+    from pillion_storage.sealed.master import MasterKeys
+
+# The store's own partition; see ``books``.
+BOOKS: Final = Partition("\0pillion", "seals")
+# Tags of partitions that are kept; about 200 bytes each.
+_TAGS_MAX: Final = 65_536
+_COMMIT_TRIES_MAX: Final = 8
+
+
+class _Sealing(NamedTuple):
+    """A batch that was sealed, with the keys it was sealed with."""
+
+    batch: Batch
+    lease: Lease
+    memo: bytes | None
+
+
+class SealedStore:
+    """See ``pillion_storage.api.Store``; ``opening.open_sealed`` makes it."""
+
+    def __init__(
+        self,
+        inner: Store,
+        keyring: Keyring,
+        books: Books | None,
+        plain_until: Mapping[bytes, int],
+    ) -> None:
+        """Seal over an open store whose bounds leave room for the seals.
+
+        Args:
+            inner: The store.
+            keyring: Its open keyring.
+            books: What the store remembers of its sealing; None: this is for the books' own use.
+            plain_until: The tags of partitions that may hold plain values, with the last such
+                revision.
+        """
+        self._inner = inner
+        self._keyring = keyring
+        self._tags: dict[Partition, bytes] = {}
+        self._pid = os.getpid()
+        self._closed = False
+        self._books = books
+        self._plain_until = plain_until
+        below = inner.features
+        room = envelope.OVERHEAD_BYTES
+        usual = Features(below.name, below.durable, below.shared, below.history, below.backup)
+        self._features = replace(
+            below,
+            value_bytes_max=min(usual.value_bytes_max, below.value_bytes_max - room),
+            memo_bytes_max=min(
+                usual.memo_bytes_max, below.memo_bytes_max - room * envelope.LAYERS_MAX
+            ),
+            note_bytes_max=min(usual.note_bytes_max, below.note_bytes_max - room),
+            batch_bytes_max=min(
+                usual.batch_bytes_max,
+                below.batch_bytes_max - room * (below.batch_ops_max + 1 + envelope.LAYERS_MAX),
+            ),
+            value_overhead_bytes=below.value_overhead_bytes + room,
+        )
+
+    @property
+    def features(self) -> Features:
+        """What the store below declares, less the room for the seals."""
+        return self._features
+
+    @property
+    def keyring(self) -> Keyring:
+        """The keys, for those who destroy and rotate them."""
+        return self._keyring
+
+    # --- opening values --------------------------------------------------------------------
+
+    def _check_open(self) -> None:
+        if os.getpid() != self._pid:
+            raise StoreForked("this store was opened before a fork; open it in the child")
+        if self._closed:
+            raise StoreClosed("the store is closed")
+
+    def _tag(self, partition: Partition) -> bytes:
+        tag = self._tags.get(partition)
+        if tag is None:
+            check_partition(partition, self._features)
+            if partition.namespace == BOOKS.namespace and self._books is not None:
+                raise InvalidBatch("this namespace is the store's own; choose another name")
+            tag = self._keyring.partition_tag(partition)
+            if len(self._tags) >= _TAGS_MAX:
+                self._tags.clear()
+            self._tags[partition] = tag
+        return tag
+
+    def _opened(
+        self, tag: bytes, kind: Kind, key: bytes, data: bytes, version: int
+    ) -> bytes | None:
+        """Give what was sealed; None: its key was destroyed.
+
+        Raises:
+            Corrupt: it doesn't open, or is in plain where nothing may be.
+        """
+        if not data:
+            return data
+        place = envelope.place_of(kind, tag, key)
+        while True:
+            if not envelope.is_sealed(data):
+                if version <= self._plain_until.get(tag, 0):
+                    return data
+                raise Corrupt(envelope.describe(place), "it is not sealed, as it must be")
+            cipher = self._keyring.cipher(envelope.key_id_of(data))
+            if cipher is None:
+                return None
+            is_outer = data.startswith(envelope.MAGIC_OUTER)
+            data = envelope.open_sealed(cipher, data, place)
+            if not is_outer:
+                return data
+
+    def _rows(self, tag: bytes, rows: Collection[Row], *, keys_only: bool) -> tuple[Row, ...]:
+        opened = []
+        for row in rows:
+            value = self._opened(tag, Kind.VALUE, row.key, row.value, row.version)
+            if value is not None:
+                opened.append(Row(row.key, row.version, b"" if keys_only else value))
+        return tuple(opened)
+
+    # --- reading ---------------------------------------------------------------------------
+
+    def read(
+        self, partition: Partition, keys: Collection[bytes], *, at: int | None = None
+    ) -> ReadResult:
+        """See ``Store.read``."""
+        self._check_open()
+        tag = self._tag(partition)
+        found = self._inner.read(partition, keys, at=at)
+        entries = {}
+        for key, entry in found.entries.items():
+            value = self._opened(tag, Kind.VALUE, key, entry.value, entry.version)
+            if value is not None:
+                entries[key] = Entry(entry.version, value)
+        return ReadResult(found.revision, entries)
+
+    def scan(
+        self,
+        partition: Partition,
+        start: bytes,
+        end: bytes,
+        *,
+        limit: int,
+        reverse: bool = False,
+        at: int | None = None,
+        keys_only: bool = False,
+    ) -> Page:
+        """See ``Store.scan``. Where keys were destroyed, a keys-only scan costs as a whole one."""
+        self._check_open()
+        tag = self._tag(partition)
+        bare = keys_only and not self._keyring.has_destroyed(tag)
+        while True:
+            page = self._inner.scan(
+                partition, start, end, limit=limit, reverse=reverse, at=at, keys_only=bare
+            )
+            if bare:
+                return page
+            rows = self._rows(tag, page.rows, keys_only=keys_only)
+            if rows or page.next_start is None:
+                return Page(page.revision, rows, page.next_start)
+            at = page.revision  # a page that isn't the last may not be empty
+            start, end = (start, page.next_start) if reverse else (page.next_start, end)
+
+    def find_token(self, partition: Partition, token_id: bytes) -> Committed | None:
+        """See ``Store.find_token``."""
+        self._check_open()
+        tag = self._tag(partition)
+        found = self._inner.find_token(partition, token_id)
+        return None if found is None else self._replayed(tag, token_id, found)
+
+    def _replayed(self, tag: bytes, token_id: bytes, found: Committed) -> Committed:
+        if not found.memo:
+            return found
+        memo = self._opened(tag, Kind.MEMO, token_id, found.memo, found.revision)
+        return replace(found, memo=memo)
+
+    def changes(self, partition: Partition, after_revision: int, *, limit: int) -> ChangePage:
+        """See ``Store.changes``."""
+        self._check_open()
+        tag = self._tag(partition)
+        page = self._inner.changes(partition, after_revision, limit=limit)
+        return replace(page, changes=tuple(self._change(tag, one) for one in page.changes))
+
+    def _change(self, tag: bytes, change: Change) -> Change:
+        if not change.note:
+            return change
+        note = self._opened(tag, Kind.NOTE, b"", change.note, change.revision)
+        return replace(change, note=note or b"")
+
+    def versions(
+        self, partition: Partition, key: bytes, *, before: int | None = None, limit: int = 1000
+    ) -> list[KeyVersion]:
+        """See ``Store.versions``."""
+        self._check_open()
+        tag = self._tag(partition)
+        while True:
+            found = self._inner.versions(partition, key, before=before, limit=limit)
+            opened = []
+            for one in found:
+                value = self._opened(tag, Kind.VALUE, key, one.value, one.version)
+                if value is not None:
+                    opened.append(KeyVersion(one.version, one.ended, value))
+            if opened or not found:
+                return opened
+            before = found[0].version  # all of these were destroyed; there may be older ones
+
+    def export(self, partition: Partition, *, at: int | None = None) -> Iterator[Row]:
+        """See ``Store.export``."""
+        self._check_open()
+        return export_rows(self, partition, at)
+
+    # --- writing ---------------------------------------------------------------------------
+
+    def commit(self, partition: Partition, batch: Batch) -> Committed | Conflict:
+        """See ``Store.commit``."""
+        tag, sealing = self._begin(partition, batch)
+        try:
+            for _ in range(_COMMIT_TRIES_MAX):
+                outcome = self._inner.commit(partition, sealing.batch)
+                again = self._buried(partition, tag, sealing, outcome)
+                if again is None:
+                    break
+                sealing = again
+            return self._told(tag, sealing, outcome)
+        finally:
+            sealing.lease.release()
+
+    def submit(self, partition: Partition, batch: Batch) -> Future[Committed | Conflict]:
+        """See ``Store.submit``."""
+        tag, sealing = self._begin(partition, batch)
+        try:
+            inner = self._inner.submit(partition, sealing.batch)
+        except BaseException:
+            sealing.lease.release()
+            raise
+        outer = _Submitted(inner)
+
+        def tell(done: Future[Committed | Conflict]) -> None:
+            try:
+                outcome = done.result()
+                again = self._buried(partition, tag, sealing, outcome)
+                if again is not None:
+                    follow(self._inner.submit(partition, again.batch))
+                    return
+                told = self._told(tag, sealing, outcome)
+            except CancelledError:
+                sealing.lease.release()
+            except BaseException as error:  # noqa: BLE001 -- whoever waits must get it
+                sealing.lease.release()
+                outer.set_exception(error)
+            else:
+                sealing.lease.release()
+                outer.set_result(told)
+
+        def follow(future: Future[Committed | Conflict]) -> None:
+            future.add_done_callback(tell)
+
+        follow(inner)
+        return outer
+
+    def _begin(self, partition: Partition, batch: Batch) -> tuple[bytes, _Sealing]:
+        self._check_open()
+        tag = self._tag(partition)
+        check_batch(batch, self._features)
+        return tag, self.sealed_batch(tag, batch)
+
+    def sealed_batch(self, tag: bytes, batch: Batch) -> _Sealing:
+        """Seal a checked batch. The lease is the caller's to release."""
+        keyring = self._keyring
+        owners = {key: keyring.owner_tag(tag, owner) for key, owner in batch.owners.items()}
+        holders = sorted(set(owners.values()))
+        memo = batch.token.memo if batch.token is not None else None
+        layers = holders if 0 < len(holders) <= envelope.LAYERS_MAX else [NO_OWNER]
+        wanted = {owners.get(key, NO_OWNER) for key, value in batch.puts.items() if value}
+        wanted.update(layers if memo else ())
+        if batch.note:
+            wanted.add(NO_OWNER)
+        lease = keyring.lease(tag, wanted, len(batch.puts) + 2)
+        try:
+            puts = {}
+            for key, value in batch.puts.items():
+                if value:
+                    key_id, cipher = lease.keys[owners.get(key, NO_OWNER)]
+                    place = envelope.place_of(Kind.VALUE, tag, key)
+                    puts[key] = envelope.seal(cipher, key_id, value, place)
+                else:
+                    puts[key] = value
+            token, note = batch.token, batch.note
+            if token is not None and memo:
+                token = Token(token.id, self._sealed_memo(tag, token, layers, lease))
+            if note:
+                key_id, cipher = lease.keys[NO_OWNER]
+                note = envelope.seal(cipher, key_id, note, envelope.place_of(Kind.NOTE, tag, b""))
+            return _Sealing(
+                replace(batch, puts=puts, token=token, note=note, owners={}), lease, memo
+            )
+        except BaseException:
+            lease.release()
+            raise
+
+    @staticmethod
+    def _sealed_memo(tag: bytes, token: Token, layers: Collection[bytes], lease: Lease) -> bytes:
+        """Seal a memo for everybody whose content the commit holds: it tells of all of them."""
+        place = envelope.place_of(Kind.MEMO, tag, token.id)
+        sealed = token.memo
+        for number, owner in enumerate(layers):
+            key_id, cipher = lease.keys[owner]
+            sealed = envelope.seal(cipher, key_id, sealed, place, outer=number > 0)
+        return sealed
+
+    def _told(
+        self, tag: bytes, sealing: _Sealing, outcome: Committed | Conflict
+    ) -> Committed | Conflict:
+        if isinstance(outcome, Conflict):
+            return outcome
+        if not outcome.replayed:
+            return replace(outcome, memo=sealing.memo)
+        token = sealing.batch.token
+        return outcome if token is None else self._replayed(tag, token.id, outcome)
+
+    def _buried(
+        self, partition: Partition, tag: bytes, sealing: _Sealing, outcome: Committed | Conflict
+    ) -> _Sealing | None:
+        """Give the batch to try again after a conflict with nothing but destroyed values.
+
+        To the caller those keys are absent, so an expected version 0 holds for them.
+        """
+        if not isinstance(outcome, Conflict) or not self._keyring.has_destroyed(tag):
+            return None
+        expect = sealing.batch.expect
+        absent = self._destroyed_versions(partition, outcome.current)
+        if absent.keys() != outcome.current.keys() or any(expect[key] for key in absent):
+            for key in absent.keys() & outcome.current.keys():
+                outcome.current[key] = 0
+            return None
+        return sealing._replace(batch=replace(sealing.batch, expect={**expect, **absent}))
+
+    def _destroyed_versions(
+        self, partition: Partition, keys: Collection[bytes]
+    ) -> dict[bytes, int]:
+        """Give the keys whose live value was sealed with a destroyed key, with its version."""
+        found = self._inner.read(partition, list(keys)).entries
+        return {
+            key: entry.version
+            for key, entry in found.items()
+            if envelope.is_sealed(entry.value)
+            and self._keyring.is_destroyed(envelope.key_id_of(entry.value))
+        }
+
+    # --- secrets and forgetting ------------------------------------------------------------
+
+    def partition_secret(self, partition: Partition) -> bytes:
+        """See ``Store.partition_secret``. It is in the keyring, but for once plain partitions.
+
+        Raises:
+            Corrupt: the keyring lacks it, though the partition exists.
+        """
+        self._check_open()
+        tag = self._tag(partition)
+        if tag in self._plain_until:
+            return self._inner.partition_secret(partition)
+        secret = self._keyring.secret(tag)
+        if secret is not None:
+            return secret
+        if partition in self._inner.partitions():
+            raise Corrupt(
+                "a partition's secret",
+                "not in the keyring, which is damaged or older than the data: restore its newest "
+                "copy",
+            )
+        secret = self._keyring.make_secret(tag)
+        self._inner.partition_secret(partition)  # so that the partition is listed
+        return secret
+
+    def purge(self, partition: Partition, keys: Collection[bytes]) -> int:
+        """See ``Store.purge``. A value whose key was destroyed is deleted first."""
+        self._check_open()
+        tag = self._tag(partition)
+        check_keys(keys, self._features.batch_ops_max, self._features)
+        try:
+            return self._inner.purge(partition, keys)
+        except KeyStillLive as error:
+            if not self._keyring.has_destroyed(tag):
+                raise
+            absent = self._destroyed_versions(partition, error.keys)
+            alive = set(error.keys) - absent.keys()
+            if alive:
+                raise KeyStillLive(alive) from None
+        outcome = self._inner.commit(partition, Batch(deletes=list(absent), expect=absent))
+        if isinstance(outcome, Conflict):
+            raise KeyStillLive(outcome.current)
+        return self._inner.purge(partition, keys)
+
+    def trim(
+        self, partition: Partition, *, history_before: int, feed_before: int, tokens_before_us: int
+    ) -> TrimReport:
+        """See ``Store.trim``."""
+        self._check_open()
+        self._tag(partition)
+        return self._inner.trim(
+            partition,
+            history_before=history_before,
+            feed_before=feed_before,
+            tokens_before_us=tokens_before_us,
+        )
+
+    # --- keys ------------------------------------------------------------------------------
+
+    def retire_owner(self, partition: Partition, owner: bytes) -> list[bytes]:
+        """See ``OwnerKeys.retire_owner``."""
+        self._check_open()
+        tag = self._tag(partition)
+        return self._keyring.retire(tag, self._keyring.owner_tag(tag, owner))
+
+    def destroy_keys(self, key_ids: Collection[bytes]) -> int:
+        """See ``OwnerKeys.destroy_keys``."""
+        self._check_open()
+        count = self._keyring.destroy(key_ids)
+        if self._books is not None:
+            self._books.note_generation()
+        return count
+
+    def rotate_master(self, master: MasterKeys) -> None:
+        """Put another master key in force; see ``Keyring.rotate``."""
+        self._check_open()
+        self._keyring.rotate(master)
+        if self._books is not None:
+            self._books.note_generation()
+
+    # --- passed on -------------------------------------------------------------------------
+
+    def wait(self, partition: Partition, after_revision: int, timeout_seconds: float) -> bool:
+        """See ``Store.wait``."""
+        self._tag(partition)
+        return self._inner.wait(partition, after_revision, timeout_seconds)
+
+    def head(self, partition: Partition) -> Head:
+        """See ``Store.head``."""
+        self._tag(partition)
+        return self._inner.head(partition)
+
+    def revision_at(self, partition: Partition, recorded_at: int) -> int:
+        """See ``Store.revision_at``."""
+        self._tag(partition)
+        return self._inner.revision_at(partition, recorded_at)
+
+    def partitions(self) -> list[Partition]:
+        """See ``Store.partitions``."""
+        return [one for one in self._inner.partitions() if one != BOOKS]
+
+    def partition_stats(self, partition: Partition) -> PartitionStats:
+        """See ``Store.partition_stats``."""
+        self._tag(partition)
+        return self._inner.partition_stats(partition)
+
+    def stats(self) -> StoreStats:
+        """See ``Store.stats``."""
+        whole = self._inner.stats()
+        books = self._inner.partition_stats(BOOKS)
+        commits = self._inner.head(BOOKS).revision
+        return replace(
+            whole,
+            partitions=whole.partitions - (commits > 0),
+            live_keys=whole.live_keys - books.live_keys,
+            live_bytes=whole.live_bytes - books.live_bytes,
+            kept_versions=whole.kept_versions - books.kept_versions,
+            kept_bytes=whole.kept_bytes - books.kept_bytes,
+        )
+
+    def probe(self) -> None:
+        """See ``Store.probe``."""
+        self._inner.probe()
+
+    def backup(self, destination: Path) -> None:
+        """See ``Store.backup``. The keyring isn't copied: its newest file opens every backup.
+
+        So what was destroyed after a backup was made stays destroyed in it.
+        """
+        self._inner.backup(destination)
+
+    def close(self) -> None:
+        """See ``Store.close``."""
+        if os.getpid() == self._pid:
+            self._closed = True
+        self._inner.close()
+        self._keyring.close()
+
+
+class _Submitted(Future[Committed | Conflict]):
+    """The future of a sealed batch: it can be cancelled as long as the one below can."""
+
+    def __init__(self, inner: Future[Committed | Conflict]) -> None:
+        super().__init__()
+        self._inner = inner
+
+    def cancel(self) -> bool:
+        """Cancel, unless the batch was taken up."""
+        if not self._inner.cancel():
+            return False
+        if super().cancel():
+            self.set_running_or_notify_cancel()
+        return True
+
+    def running(self) -> bool:
+        """Say whether the batch was taken up and has no answer yet."""
+        return not self.done() and self._inner.running()
