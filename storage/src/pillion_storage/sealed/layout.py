@@ -217,7 +217,7 @@ def read_records(data: bytes, keys: RingKeys, generation: int) -> tuple[list[byt
     Raises:
         KeyringUnusable: a record is damaged.
     """
-    bodies = []
+    bodies: list[bytes] = []
     mac: Callable[[bytes], bytes] = keys.mac
     pack = _PLACE.pack
     count = (len(data) - HEADER_BYTES) // RECORD_BYTES

@@ -214,7 +214,7 @@ class FileMasterKey:
 
 
 def create_file(options: Mapping[str, object], keys_directory: Path) -> FileMasterKey:
-    """Give the provider ``file``; its option ``path`` defaults to ``master.key`` beside the keyring.
+    """Give the provider ``file``; its option ``path`` is by default ``master.key`` by the keyring.
 
     Raises:
         ValueError: an option is unknown or of the wrong type.

@@ -15,6 +15,7 @@ Nothing is written before the master key was found to be the right one.
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -62,29 +63,29 @@ def open_sealed(
         KeyringUnusable: the keyring is missing, damaged, older than the data, or another store's.
         StoreError: as the store below.
     """
-    keyring = _existing_keyring(settings, seals)
-    try:
-        inner = open_store(with_room(settings))
-    except BaseException:
+    with contextlib.ExitStack() as opened:
+        keyring = _existing_keyring(settings, seals)
         if keyring is not None:
-            keyring.close()
-        raise
-    try:
+            opened.callback(keyring.close)
+        inner = open_store(with_room(settings))
+        opened.callback(inner.close)
         if keyring is None:
-            if is_marked(inner):
-                raise KeyringUnusable(
-                    f"the store is encrypted, and its keyring ({seals.keys_directory / NAME}) "
-                    "is missing: copy its newest file there; without it nothing can be read"
-                )
+            _refuse_lost(inner, seals)
             keyring = _keyring(settings, seals)
+            opened.callback(keyring.close)
             keyring.create()
         books = Books(inner, keyring)
-        return SealedStore(inner, keyring, books, books.check())
-    except BaseException:
-        inner.close()
-        if keyring is not None:
-            keyring.close()
-        raise
+        store = SealedStore(inner, keyring, books, books.check())
+        opened.pop_all()
+    return store
+
+
+def _refuse_lost(inner: Store, seals: SealSettings) -> None:
+    if is_marked(inner):
+        raise KeyringUnusable(
+            f"the store is encrypted, and its keyring ({seals.keys_directory / NAME}) is missing: "
+            "copy its newest file there; without it nothing can be read"
+        )
 
 
 def _keyring(settings: StoreSettings, seals: SealSettings) -> Keyring:

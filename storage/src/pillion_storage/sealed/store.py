@@ -509,14 +509,14 @@ class SealedStore:
         """See ``Store.stats``."""
         whole = self._inner.stats()
         books = self._inner.partition_stats(BOOKS)
-        commits = self._inner.head(BOOKS).revision
         return replace(
             whole,
-            partitions=whole.partitions - (commits > 0),
+            partitions=whole.partitions - 1,
             live_keys=whole.live_keys - books.live_keys,
             live_bytes=whole.live_bytes - books.live_bytes,
             kept_versions=whole.kept_versions - books.kept_versions,
             kept_bytes=whole.kept_bytes - books.kept_bytes,
+            commits=whole.commits - (self._books.commits if self._books is not None else 0),
         )
 
     def probe(self) -> None:
