@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Final, cast
 import uuid_utils.compat
 from pillion_storage.api import StoreSettings
 from pillion_storage.schema import FORMAT_VERSION
+from pillion_storage.sealed import KEYS_DIRECTORY, SealSettings, open_sealed, refuse_sealed
 
 from pillion import __version__
 from pillion.clocks import SteadyClock
-from pillion.config import SettingsError, parse_address
+from pillion.config import Encryption, SettingsError, parse_address
 from pillion.embedders.entry_points import PluginError, installed, load_factory
 from pillion.embedders.errors import EmbedderMisconfigured
 from pillion.embedders.registry import create_embedder
@@ -32,20 +33,26 @@ from pillion.transport.server import Server, ServerSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from pathlib import Path
     from uuid import UUID
 
     from pillion_storage.api import Store
+    from pillion_storage.sealed import MasterKeys
 
     from pillion.config import Settings
     from pillion.ports import Embedder, Summarizer
     from pillion.service import UseCases
     from pillion.transport.identity import Authenticator
 
+    _MasterKeysFactory = Callable[[Mapping[str, object], Path], MasterKeys]
     _SummarizerFactory = Callable[[Mapping[str, object]], Summarizer]
 
 STORES: Final = "pillion.stores"
+MASTER_KEYS: Final = "pillion.master_keys"
 SUMMARIZERS: Final = "pillion.summarizers"
 NO_EMBEDDER: Final = "none"
+# Stores that write nothing down: there is nothing to encrypt, and no file to keep keys beside.
+_NOTHING_AT_REST: Final = frozenset({"ram"})
 
 
 class Uuid7Source:
@@ -172,17 +179,39 @@ def _open_store(settings: Settings, clock: SteadyClock) -> Store:
     open_store = cast("Callable[[StoreSettings], Store]", load_factory(STORES, settings.store))
     options = settings.store_options
     size_max = options.size_bytes_max
-    return open_store(
-        StoreSettings(
-            directory=settings.directory,
-            size_bytes_initial=min(StoreSettings().size_bytes_initial, size_max),
-            size_bytes_max=size_max,
-            queue_batches_max=options.queue_batches_max,
-            queue_bytes_max=options.queue_bytes_max,
-            tokens_max=options.tokens_max,
-            clock_us=clock.now_us,
-        )
+    bare = StoreSettings(
+        directory=settings.directory,
+        size_bytes_initial=min(StoreSettings().size_bytes_initial, size_max),
+        size_bytes_max=size_max,
+        queue_batches_max=options.queue_batches_max,
+        queue_bytes_max=options.queue_bytes_max,
+        tokens_max=options.tokens_max,
+        clock_us=clock.now_us,
     )
+    if settings.encryption is Encryption.ON and settings.store not in _NOTHING_AT_REST:
+        return open_sealed(open_store, bare, _seals(settings))
+    store = open_store(bare)
+    try:
+        refuse_sealed(store)
+    except BaseException:
+        store.close()
+        raise
+    return store
+
+
+def _seals(settings: Settings) -> SealSettings:
+    """Return where the keys are and who keeps the master key."""
+    keys_directory = settings.directory / KEYS_DIRECTORY
+    name = settings.master_key_provider
+    try:
+        create = cast("_MasterKeysFactory", load_factory(MASTER_KEYS, name))
+    except PluginError as error:
+        raise SettingsError(f"master_key_provider: {error}") from None
+    try:
+        master = create(settings.master_key_options, keys_directory)
+    except ValueError as error:
+        raise SettingsError(f"master_key_options: {error}") from None
+    return SealSettings(keys_directory, master)
 
 
 def _open_embedder(settings: Settings) -> Embedder | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import ipaddress
 import tomllib
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
@@ -39,6 +40,8 @@ SOCKET_NAME: Final = "pillion.sock"
 _PORT_MAX: Final = 65_535
 # 100 years.
 HOURS_MAX: Final = 876_600
+# Read by the provider ``environment``: a secret, so no setting.
+_NO_SETTINGS: Final = frozenset({f"{ENV_PREFIX}MASTER_KEY"})
 
 
 class SettingsError(Exception):
@@ -70,6 +73,13 @@ def _check_address(text: str) -> str:
 
 
 _Address = Annotated[str, AfterValidator(_check_address)]
+
+
+class Encryption(StrEnum):
+    """Whether what is stored is encrypted."""
+
+    ON = "on"
+    OFF = "off"
 
 
 class StoreOptions(BaseModel):
@@ -130,6 +140,13 @@ class Settings(BaseSettings):
     ] = 5.0
     store: Annotated[str, Field(description="The store, by plug-in name.")] = "lmdb"
     store_options: Annotated[StoreOptions, Field(description="Its options.")] = StoreOptions()
+    encryption: Annotated[
+        Encryption, Field(description="Encrypt what is stored: on or off. A choice for good.")
+    ] = Encryption.ON
+    master_key_provider: Annotated[
+        str, Field(description="Who keeps the master key, by plug-in name: file, environment.")
+    ] = "file"
+    master_key_options: Annotated[dict[str, Any], Field(description="Its options.")] = {}
     embedder: Annotated[
         str, Field(description="The embedder, by plug-in name; 'auto' picks; 'none': no embedder.")
     ] = "auto"
@@ -248,7 +265,7 @@ def misspelt_variables(environment: Mapping[str, str]) -> list[str]:
     known = {f"{ENV_PREFIX}{name.upper()}" for name in Settings.model_fields}
     sentences = []
     for name in sorted(environment):
-        if not name.startswith(ENV_PREFIX) or name.split("__")[0] in known:
+        if not name.startswith(ENV_PREFIX) or name.split("__")[0] in known | _NO_SETTINGS:
             continue
         near = difflib.get_close_matches(name, known, n=1, cutoff=0.85)
         if near:

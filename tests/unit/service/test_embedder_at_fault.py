@@ -12,6 +12,7 @@ from pillion.domain.errors import PillionError, Reason
 from pillion.domain.mutations import EmbeddingMode
 from pillion.jobs import embedding
 from pillion.jobs.embedding import EmbeddingJob
+from pillion.service.partitions import KeySpaces
 from pillion.service.pending import PendingVectors
 from pillion_storage.api import Batch
 from pillion_storage.keys import vector_key
@@ -130,7 +131,7 @@ def test_the_job_sets_aside_what_got_no_usable_vector(service, embedder, spoil):
     faulty.spoil = spoil
     pending = PendingVectors(service.store)
     pending.load()
-    job = EmbeddingJob(service.store, faulty, pending)
+    job = EmbeddingJob(service.store, KeySpaces(service.store), faulty, pending)
     assert job.make_some(ACME) == 1
     assert b"x" + bad.bytes in service.records()
     assert service.vector(bad) == b""
@@ -151,7 +152,9 @@ def test_one_bad_vector_sets_aside_its_own_text_only(service, embedder):
     faulty.spoil = lambda rows: rows * np.array([[1], [np.nan], [1]], np.float32)
     pending = PendingVectors(service.store)
     pending.load()
-    assert EmbeddingJob(service.store, faulty, pending).make_some(ACME) == 3
+    assert (
+        EmbeddingJob(service.store, KeySpaces(service.store), faulty, pending).make_some(ACME) == 3
+    )
     assert [bool(service.vector(one)) for one in ids] == [True, False, True]
 
 

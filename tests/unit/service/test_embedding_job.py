@@ -10,6 +10,7 @@ from pillion.domain.mutations import EmbeddingMode
 from pillion.embedders.errors import EmbedderInputRejected, EmbedderUnavailable
 from pillion.jobs import embedding
 from pillion.jobs.embedding import EmbeddingJob
+from pillion.service.partitions import KeySpaces
 from pillion.service.pending import PendingVectors
 from pillion_storage.api import StoreSettings
 from pillion_storage.lmdb import open_store
@@ -49,7 +50,7 @@ def job_of(service, embedder) -> EmbeddingJob:
     """A job for the test's own thread, beside a queue counted anew."""
     pending = PendingVectors(service.store)
     pending.load()
-    return EmbeddingJob(service.store, embedder, pending)
+    return EmbeddingJob(service.store, KeySpaces(service.store), embedder, pending)
 
 
 def arrived(service, *ids, partition=ACME) -> None:
@@ -198,7 +199,7 @@ def test_stopping_wakes_a_job_that_is_about_to_wait(embedder, monkeypatch):
     monkeypatch.setattr(embedding, "IDLE_SECONDS", 3600.0)
     service = ram_service()
     pending = PendingVectors(service.store)
-    job = EmbeddingJob(service.store, embedder, pending)
+    job = EmbeddingJob(service.store, KeySpaces(service.store), embedder, pending)
     wait, about_to_wait, go_on = pending.wait, threading.Event(), threading.Event()
 
     def late_wait(seconds):

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from pillion.domain.scope import Partition
     from pillion.ports import Embedder
+    from pillion.service.partitions import KeySpaces
     from pillion.service.pending import PendingVectors
 
 BATCH_TEXTS = 32
@@ -46,8 +47,11 @@ _log = logging.getLogger(__name__)
 class EmbeddingJob:
     """One thread that makes vectors. ``start`` once, ``stop`` once."""
 
-    def __init__(self, store: Store, embedder: Embedder, pending: PendingVectors) -> None:
+    def __init__(
+        self, store: Store, keys: KeySpaces, embedder: Embedder, pending: PendingVectors
+    ) -> None:
         self._store = store
+        self._keys = keys
         self._embedder = embedder
         self._pending = pending
         self._stopping = threading.Event()
@@ -114,12 +118,16 @@ class EmbeddingJob:
             self._pending.skip(partition)
             return 0
         texts: list[tuple[UUID, str]] = []
+        owners: dict[bytes, bytes] = {}
+        keys = self._keys.at(partition, page.revision)
         expect = {row.key: row.version for row in page.rows}
         for one in ids:
             entry = found.get(memory_key(one))
             if entry is not None:
                 expect[memory_key(one)] = entry.version
-                texts.append((one, codec.decode_memory(one, entry.value, entry.version).text))
+                memory = codec.decode_memory(one, entry.value, entry.version)
+                texts.append((one, memory.text))
+                owners[vector_key(one)] = keys.subject(memory.subject)
         vectors, refused = self._embed([text for _, text in texts])
         puts = {
             vector_key(one): vector
@@ -128,7 +136,12 @@ class EmbeddingJob:
         }
         again = [REFUSED + key[1:] for key in puts]  # refused before, with another text
         puts.update({REFUSED + texts[index][0].bytes: b"" for index in refused})
-        batch = Batch(puts=puts, deletes=[row.key for row in page.rows] + again, expect=expect)
+        batch = Batch(
+            puts=puts,
+            deletes=[row.key for row in page.rows] + again,
+            expect=expect,
+            owners={key: owner for key, owner in owners.items() if key in puts},
+        )
         if isinstance(self._store.commit(partition, batch), Committed):
             self._pending.add(partition, -len(ids))
             return len(ids)

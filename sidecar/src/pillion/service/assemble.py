@@ -128,7 +128,7 @@ def assemble(
     work.start()
     closers.append(work.stop)
     if queries is not None:
-        job = EmbeddingJob(store, queries, pending)
+        job = EmbeddingJob(store, keys, queries, pending)
         job.start()
         closers.append(job.stop)
     if settings.retention is not None:

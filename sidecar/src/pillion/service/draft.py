@@ -43,6 +43,7 @@ class Draft:
         self.revision = store.head(partition).revision if revision is None else revision
         self._read: dict[bytes, tuple[int, bytes | None]] = {}
         self._changed: dict[bytes, bytes | None] = {}
+        self._owners: dict[bytes, bytes] = {}  # a key's owner is always the same
         self._journal: list[tuple[bytes, bool, bytes | None]] = []
 
     def preload(self, keys: Iterable[bytes]) -> None:
@@ -71,8 +72,14 @@ class Draft:
         """Return whether this draft already changed the record."""
         return key in self._changed
 
-    def put(self, key: bytes, value: bytes = b"") -> None:
+    def put(self, key: bytes, value: bytes = b"", *, owner: bytes = b"") -> None:
         """Write a record.
+
+        Args:
+            key: Its key.
+            value: What it holds.
+            owner: The tag (``KeySpace.subject``) of the subject whose content that is; empty
+                where it tells nothing of anybody.
 
         Raises:
             PillionError: LIMIT_EXCEEDED when the record as a whole is larger than the store takes.
@@ -86,6 +93,8 @@ class Draft:
             )
         self._note(key)
         self._changed[key] = value
+        if owner:
+            self._owners[key] = owner
 
     def delete(self, key: bytes) -> None:
         """Remove a record."""
@@ -188,4 +197,9 @@ class Draft:
             deletes=[key for key, value in self._changed.items() if value is None],
             expect={key: version for key, (version, _) in self._read.items()},
             token=token,
+            owners={
+                key: owner
+                for key, owner in self._owners.items()
+                if self._changed.get(key) is not None
+            },
         )

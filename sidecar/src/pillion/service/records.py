@@ -87,7 +87,7 @@ class Records:
 
     def create(self, memory: Memory, vector: bytes = b"") -> None:
         """Add a memory with its indexes, and give it its vector or queue it."""
-        self._vectors.write(memory.id, memory.text, vector)
+        self._vectors.write(memory.id, memory.text, vector, self._owner(memory))
         self._index(memory)
 
     def check_vector(self, vector: bytes) -> None:
@@ -98,13 +98,17 @@ class Records:
     def create_like(self, memory: Memory, other: Memory, vector: bytes = b"") -> None:
         """Add a memory that has another's vector wherever it has another's text, not its own."""
         if not vector and memory.text == other.text:
-            self._vectors.copy(other.id, memory.id)
+            self._vectors.copy(other.id, memory.id, self._owner(memory))
             self._index(memory)
         else:
             self.create(memory, vector)
 
+    def _owner(self, record: Memory | Episode) -> bytes:
+        """Return the tag of the subject whose content a record is."""
+        return self._keys.subject(record.subject)
+
     def _index(self, memory: Memory) -> None:
-        self._draft.put(memory_key(memory.id), codec.encode_memory(memory))
+        self.update(memory)
         self._draft.put(created_key(memory.created_at, memory.id))
         self._draft.put(
             self._keys.of_subject(
@@ -125,12 +129,14 @@ class Records:
 
     def update(self, memory: Memory) -> None:
         """Write a changed memory. Subject, context, attribute and creation never change."""
-        self._draft.put(memory_key(memory.id), codec.encode_memory(memory))
+        self._draft.put(
+            memory_key(memory.id), codec.encode_memory(memory), owner=self._owner(memory)
+        )
 
     def set_vector(self, memory: Memory, vector: bytes) -> None:
         """Give a memory a new vector, or queue one for its new text."""
         self._draft.delete(vector_key(memory.id))
-        self._vectors.write(memory.id, memory.text, vector)
+        self._vectors.write(memory.id, memory.text, vector, self._owner(memory))
 
     def text_changed(self, memory: Memory) -> None:
         """Queue a vector for a text that the server changed; a client's own vector stays."""
@@ -140,7 +146,7 @@ class Records:
 
     def create_episode(self, episode: Episode) -> None:
         """Add an episode with its indexes."""
-        self._draft.put(episode_key(episode.id), codec.encode_episode(episode))
+        self.update_episode(episode)
         self._draft.put(captured_key(episode.recorded_at, episode.id))
         self._draft.put(
             self._keys.of_subject(
@@ -150,4 +156,6 @@ class Records:
 
     def update_episode(self, episode: Episode) -> None:
         """Write an episode whose standing (never its content) changed."""
-        self._draft.put(episode_key(episode.id), codec.encode_episode(episode))
+        self._draft.put(
+            episode_key(episode.id), codec.encode_episode(episode), owner=self._owner(episode)
+        )

@@ -55,8 +55,10 @@ class VectorWriter:
         data = self._draft.get(EMBEDDER_KEY)
         return codec.decode_embedder(data) if data is not None else None
 
-    def write(self, memory_id: UUID, text: str, vector: bytes) -> None:
+    def write(self, memory_id: UUID, text: str, vector: bytes, owner: bytes) -> None:
         """Give a memory its vector, or queue one, or neither where the server makes none.
+
+        ``owner`` is the tag of the memory's subject.
 
         Raises:
             PillionError: EMBEDDER_MISMATCH or DIMENSION_MISMATCH when it does not fit the
@@ -64,7 +66,7 @@ class VectorWriter:
         """
         if vector:
             self.require_client_space(vector)
-            self._draft.put(vector_key(memory_id), vector)
+            self._draft.put(vector_key(memory_id), vector, owner=owner)
             return
         space = self.space()
         if space is not None and space.name == CLIENT_SPACE:
@@ -75,16 +77,16 @@ class VectorWriter:
             return  # no embedder ever was: nothing to wait for
         ready = self._made.by_text.get(text) if self._made.by_text is not None else None
         if ready is not None:
-            self._draft.put(vector_key(memory_id), ready)
+            self._draft.put(vector_key(memory_id), ready, owner=owner)
             return
         self._draft.get(pending_key(memory_id))  # so that ``pending_added`` counts it once
         self._draft.put(pending_key(memory_id))
 
-    def copy(self, from_id: UUID, to_id: UUID) -> None:
+    def copy(self, from_id: UUID, to_id: UUID, owner: bytes) -> None:
         """Give a memory the vector of another with the same text, or queue one as for that."""
         data = self._draft.get(vector_key(from_id))
         if data is not None:
-            self._draft.put(vector_key(to_id), data)
+            self._draft.put(vector_key(to_id), data, owner=owner)
         elif self._draft.get(pending_key(from_id)) is not None:
             self._draft.put(pending_key(to_id))
 

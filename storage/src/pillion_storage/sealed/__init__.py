@@ -6,10 +6,11 @@ those who keep the master key. ``docs/data-file.md`` shows the bytes, ``docs/adr
 
 from pillion_storage.sealed.books import refuse_sealed
 from pillion_storage.sealed.master import EnvironmentMasterKey, FileMasterKey, MasterKeys
-from pillion_storage.sealed.opening import SealSettings, open_sealed
+from pillion_storage.sealed.opening import KEYS_DIRECTORY, SealSettings, open_sealed
 from pillion_storage.sealed.store import SealedStore
 
 __all__ = [
+    "KEYS_DIRECTORY",
     "EnvironmentMasterKey",
     "FileMasterKey",
     "MasterKeys",

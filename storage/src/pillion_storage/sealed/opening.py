@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from pillion_storage.api import Store, StoreSettings
     from pillion_storage.sealed.master import MasterKeys
 
-DIRECTORY_NAME: Final = "keys"
+# Beside the data; also where the file of the master key is by default.
+KEYS_DIRECTORY: Final = "keys"
 
 
 @dataclass(frozen=True, slots=True)
