@@ -103,6 +103,16 @@ def test_the_contracts_hold(sources):
             "import pillion.ports",
         ),
         (
+            "cryptography-stays-in-the-seals",
+            "sidecar/src/pillion/service/draft.py",
+            "import cryptography.exceptions",
+        ),
+        (
+            "seals-go-over-any-engine",
+            "storage/src/pillion_storage/sealed/store.py",
+            "import pillion_storage.lmdb.store",
+        ),
+        (
             "client-stands-alone",
             "clients/python/src/pillion_client/errors.py",
             "import pillion.domain.errors",

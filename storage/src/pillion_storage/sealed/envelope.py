@@ -21,7 +21,6 @@ owner after 2^30 values sealed in one process.
 from __future__ import annotations
 
 import os
-from enum import Enum
 from typing import TYPE_CHECKING, Final
 
 from cryptography.exceptions import InvalidTag
@@ -44,12 +43,10 @@ OVERHEAD_BYTES: Final = _BODY_AT + TAG_BYTES
 LAYERS_MAX: Final = 16
 
 
-class Kind(Enum):
-    """What a sealed value is. Part of what it is bound to, so never renumbered."""
-
-    VALUE = b"v"
-    MEMO = b"m"
-    NOTE = b"n"
+# What a sealed value is: part of what it is bound to, so these never change.
+VALUE: Final = b"v"
+MEMO: Final = b"m"
+NOTE: Final = b"n"
 
 
 def is_sealed(data: bytes) -> bool:
@@ -65,7 +62,7 @@ def key_id_of(data: bytes) -> bytes:
 def seal(
     cipher: AESGCM, key_id: bytes, plain: bytes, place: bytes, *, outer: bool = False
 ) -> bytes:
-    """Seal a value for its place."""
+    """Seal a value for its place: its kind, the partition's tag and its key, one after another."""
     head = (MAGIC_OUTER if outer else MAGIC) + key_id
     nonce = os.urandom(NONCE_BYTES)
     return head + nonce + cipher.encrypt(nonce, plain, head + place)
@@ -88,15 +85,10 @@ def open_sealed(cipher: AESGCM, data: bytes, place: bytes) -> bytes:
         ) from None
 
 
-def place_of(kind: Kind, partition_tag: bytes, key: bytes) -> bytes:
-    """Give what a value is bound to besides its envelope's head. The tag has a fixed length."""
-    return kind.value + partition_tag + key
-
-
-_KEY_AT: Final = 1 + 16  # past the kind and the partition's tag
+_KEY_AT: Final = 1 + 16  # of a place: past the kind and the partition's tag
 
 
 def describe(place: bytes) -> str:
     """Name a value for people: keys hold hashes, never content."""
-    what = {b"v": "value of key", b"m": "memo of token", b"n": "note"}[place[:1]]
+    what = {VALUE: "value of key", MEMO: "memo of token", NOTE: "note"}[place[:1]]
     return f"{what} {place[_KEY_AT:].hex()}".strip()

@@ -25,6 +25,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from pillion_storage.errors import Corrupt, KeyringUnusable, MasterKeyUnusable, StoreForked
 from pillion_storage.sealed import layout
+from pillion_storage.sealed.ciphers import CIPHERS_MAX, Ciphers
 from pillion_storage.sealed.keyfile import KeyFile
 from pillion_storage.sealed.layout import NO_OWNER, Header, KeyRecord, Kind, RingKeys
 
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
 
     from pillion_storage.sealed.master import MasterKeys
 
-# Unwrapped keys kept, in two generations of this many: about 2.5 KiB each.
-CIPHERS_MAX: Final = 4096
 # Values sealed under one key by one process before the owner gets a new one.
 SEALS_MAX: Final = 1 << 30
 _CONTEXT: Final = b"pillion keyring "
@@ -92,7 +91,6 @@ class Keyring:
         self._master = master
         self._clock_us = clock_us
         self._random = random_bytes
-        self._ciphers_max = ciphers_max
         self._seals_max = seals_max
         self._lock = threading.Lock()
         self._idle = threading.Condition(self._lock)
@@ -106,8 +104,7 @@ class Keyring:
         self._collecting: _Append | None = None
         self._leases: dict[bytes, int] = {}
         self._seals: dict[bytes, int] = {}
-        self._young: dict[bytes, AESGCM] = {}
-        self._old: dict[bytes, AESGCM] = {}
+        self._ciphers = Ciphers(ciphers_max)
         self._pid = os.getpid()
         self.store_is_sealed = False
         self._header = Header(0, b"", b"")
@@ -195,7 +192,7 @@ class Keyring:
         """Close the file and forget every key. Repeated calls do nothing."""
         with self._file_lock, self._lock:
             self._file.close()
-            self._young, self._old = {}, {}
+            self._ciphers.clear()
 
     # --- tags ------------------------------------------------------------------------------
 
@@ -350,11 +347,11 @@ class Keyring:
         Raises:
             Corrupt: there never was such a key in this keyring.
         """
-        cipher = self._young.get(key_id)
+        cipher = self._ciphers.young(key_id)
         return cipher if cipher is not None else self._fetch(key_id)
 
     def _fetch(self, key_id: bytes) -> AESGCM | None:
-        cipher = self._old.get(key_id)
+        cipher = self._ciphers.old(key_id)
         if cipher is None:
             with self._lock:
                 body, keys = self._records.get(key_id), self._keys
@@ -370,9 +367,7 @@ class Keyring:
         with self._lock:
             if key_id not in self._records:  # destroyed just now
                 return None
-            if len(self._young) >= self._ciphers_max:
-                self._old, self._young = self._young, {}
-            self._young[key_id] = cipher
+            self._ciphers.keep(key_id, cipher)
         return cipher
 
     def _live(self, key_id: bytes) -> AESGCM:
@@ -488,8 +483,7 @@ class Keyring:
             self._records, self._destroyed = kept, gone
             self._gone.update(doomed)
             for key_id in doomed:
-                self._young.pop(key_id, None)
-                self._old.pop(key_id, None)
+                self._ciphers.drop(key_id)
                 self._seals.pop(key_id, None)
         return len(doomed)
 

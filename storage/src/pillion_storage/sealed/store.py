@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 from concurrent.futures import CancelledError, Future
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from pillion.domain.scope import Partition
 
@@ -32,14 +32,12 @@ from pillion_storage.api import (
     StoreClosed,
     StoreForked,
     StoreStats,
-    Token,
 )
 from pillion_storage.bounds import check_batch, check_keys, check_partition
 from pillion_storage.errors import Corrupt, InvalidBatch
 from pillion_storage.paging import export_rows
 from pillion_storage.sealed import envelope
-from pillion_storage.sealed.envelope import Kind
-from pillion_storage.sealed.layout import NO_OWNER
+from pillion_storage.sealed.batches import Sealing, Submitted, seal_batch
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -47,7 +45,7 @@ if TYPE_CHECKING:
 
     from pillion_storage.api import Change, Head, PartitionStats, Store, TrimReport
     from pillion_storage.sealed.books import Books
-    from pillion_storage.sealed.keyring import Keyring, Lease
+    from pillion_storage.sealed.keyring import Keyring
     from pillion_storage.sealed.master import MasterKeys
 
 # The store's own partition; see ``books``.
@@ -55,14 +53,6 @@ BOOKS: Final = Partition("\0pillion", "seals")
 # Tags of partitions that are kept; about 200 bytes each.
 _TAGS_MAX: Final = 65_536
 _COMMIT_TRIES_MAX: Final = 8
-
-
-class _Sealing(NamedTuple):
-    """A batch that was sealed, with the keys it was sealed with."""
-
-    batch: Batch
-    lease: Lease
-    memo: bytes | None
 
 
 class SealedStore:
@@ -139,33 +129,33 @@ class SealedStore:
         return tag
 
     def _opened(
-        self, tag: bytes, kind: Kind, key: bytes, data: bytes, version: int
+        self, tag: bytes, kind: bytes, key: bytes, data: bytes, version: int
     ) -> bytes | None:
         """Give what was sealed; None: its key was destroyed.
 
         Raises:
             Corrupt: it doesn't open, or is in plain where nothing may be.
         """
+        if data[: envelope.MAGIC_BYTES] == envelope.MAGIC:  # nearly always
+            cipher = self._keyring.cipher(data[envelope.MAGIC_BYTES : envelope.HEAD_BYTES])
+            return None if cipher is None else envelope.open_sealed(cipher, data, kind + tag + key)
         if not data:
             return data
-        place = envelope.place_of(kind, tag, key)
-        while True:
-            if not envelope.is_sealed(data):
-                if version <= self._plain_until.get(tag, 0):
-                    return data
-                raise Corrupt(envelope.describe(place), "it is not sealed, as it must be")
+        place = kind + tag + key
+        if data[: envelope.MAGIC_BYTES] == envelope.MAGIC_OUTER:
             cipher = self._keyring.cipher(envelope.key_id_of(data))
             if cipher is None:
                 return None
-            is_outer = data.startswith(envelope.MAGIC_OUTER)
-            data = envelope.open_sealed(cipher, data, place)
-            if not is_outer:
-                return data
+            inner = envelope.open_sealed(cipher, data, place)
+            return self._opened(tag, kind, key, inner, version)
+        if version <= self._plain_until.get(tag, 0):
+            return data
+        raise Corrupt(envelope.describe(place), "it is not sealed, as it must be")
 
     def _rows(self, tag: bytes, rows: Collection[Row], *, keys_only: bool) -> tuple[Row, ...]:
         opened = []
         for row in rows:
-            value = self._opened(tag, Kind.VALUE, row.key, row.value, row.version)
+            value = self._opened(tag, envelope.VALUE, row.key, row.value, row.version)
             if value is not None:
                 opened.append(Row(row.key, row.version, b"" if keys_only else value))
         return tuple(opened)
@@ -181,7 +171,7 @@ class SealedStore:
         found = self._inner.read(partition, keys, at=at)
         entries = {}
         for key, entry in found.entries.items():
-            value = self._opened(tag, Kind.VALUE, key, entry.value, entry.version)
+            value = self._opened(tag, envelope.VALUE, key, entry.value, entry.version)
             if value is not None:
                 entries[key] = Entry(entry.version, value)
         return ReadResult(found.revision, entries)
@@ -223,7 +213,7 @@ class SealedStore:
     def _replayed(self, tag: bytes, token_id: bytes, found: Committed) -> Committed:
         if not found.memo:
             return found
-        memo = self._opened(tag, Kind.MEMO, token_id, found.memo, found.revision)
+        memo = self._opened(tag, envelope.MEMO, token_id, found.memo, found.revision)
         return replace(found, memo=memo)
 
     def changes(self, partition: Partition, after_revision: int, *, limit: int) -> ChangePage:
@@ -236,7 +226,7 @@ class SealedStore:
     def _change(self, tag: bytes, change: Change) -> Change:
         if not change.note:
             return change
-        note = self._opened(tag, Kind.NOTE, b"", change.note, change.revision)
+        note = self._opened(tag, envelope.NOTE, b"", change.note, change.revision)
         return replace(change, note=note or b"")
 
     def versions(
@@ -249,7 +239,7 @@ class SealedStore:
             found = self._inner.versions(partition, key, before=before, limit=limit)
             opened = []
             for one in found:
-                value = self._opened(tag, Kind.VALUE, key, one.value, one.version)
+                value = self._opened(tag, envelope.VALUE, key, one.value, one.version)
                 if value is not None:
                     opened.append(KeyVersion(one.version, one.ended, value))
             if opened or not found:
@@ -285,7 +275,7 @@ class SealedStore:
         except BaseException:
             sealing.lease.release()
             raise
-        outer = _Submitted(inner)
+        outer = Submitted(inner)
 
         def tell(done: Future[Committed | Conflict]) -> None:
             try:
@@ -310,58 +300,14 @@ class SealedStore:
         follow(inner)
         return outer
 
-    def _begin(self, partition: Partition, batch: Batch) -> tuple[bytes, _Sealing]:
+    def _begin(self, partition: Partition, batch: Batch) -> tuple[bytes, Sealing]:
         self._check_open()
         tag = self._tag(partition)
         check_batch(batch, self._features)
-        return tag, self.sealed_batch(tag, batch)
-
-    def sealed_batch(self, tag: bytes, batch: Batch) -> _Sealing:
-        """Seal a checked batch. The lease is the caller's to release."""
-        keyring = self._keyring
-        owners = {key: keyring.owner_tag(tag, owner) for key, owner in batch.owners.items()}
-        holders = sorted(set(owners.values()))
-        memo = batch.token.memo if batch.token is not None else None
-        layers = holders if 0 < len(holders) <= envelope.LAYERS_MAX else [NO_OWNER]
-        wanted = {owners.get(key, NO_OWNER) for key, value in batch.puts.items() if value}
-        wanted.update(layers if memo else ())
-        if batch.note:
-            wanted.add(NO_OWNER)
-        lease = keyring.lease(tag, wanted, len(batch.puts) + 2)
-        try:
-            puts = {}
-            for key, value in batch.puts.items():
-                if value:
-                    key_id, cipher = lease.keys[owners.get(key, NO_OWNER)]
-                    place = envelope.place_of(Kind.VALUE, tag, key)
-                    puts[key] = envelope.seal(cipher, key_id, value, place)
-                else:
-                    puts[key] = value
-            token, note = batch.token, batch.note
-            if token is not None and memo:
-                token = Token(token.id, self._sealed_memo(tag, token, layers, lease))
-            if note:
-                key_id, cipher = lease.keys[NO_OWNER]
-                note = envelope.seal(cipher, key_id, note, envelope.place_of(Kind.NOTE, tag, b""))
-            return _Sealing(
-                replace(batch, puts=puts, token=token, note=note, owners={}), lease, memo
-            )
-        except BaseException:
-            lease.release()
-            raise
-
-    @staticmethod
-    def _sealed_memo(tag: bytes, token: Token, layers: Collection[bytes], lease: Lease) -> bytes:
-        """Seal a memo for everybody whose content the commit holds: it tells of all of them."""
-        place = envelope.place_of(Kind.MEMO, tag, token.id)
-        sealed = token.memo
-        for number, owner in enumerate(layers):
-            key_id, cipher = lease.keys[owner]
-            sealed = envelope.seal(cipher, key_id, sealed, place, outer=number > 0)
-        return sealed
+        return tag, seal_batch(self._keyring, tag, batch)
 
     def _told(
-        self, tag: bytes, sealing: _Sealing, outcome: Committed | Conflict
+        self, tag: bytes, sealing: Sealing, outcome: Committed | Conflict
     ) -> Committed | Conflict:
         if isinstance(outcome, Conflict):
             return outcome
@@ -371,8 +317,8 @@ class SealedStore:
         return outcome if token is None else self._replayed(tag, token.id, outcome)
 
     def _buried(
-        self, partition: Partition, tag: bytes, sealing: _Sealing, outcome: Committed | Conflict
-    ) -> _Sealing | None:
+        self, partition: Partition, tag: bytes, sealing: Sealing, outcome: Committed | Conflict
+    ) -> Sealing | None:
         """Give the batch to try again after a conflict with nothing but destroyed values.
 
         To the caller those keys are absent, so an expected version 0 holds for them.
@@ -536,23 +482,3 @@ class SealedStore:
             self._closed = True
         self._inner.close()
         self._keyring.close()
-
-
-class _Submitted(Future[Committed | Conflict]):
-    """The future of a sealed batch: it can be cancelled as long as the one below can."""
-
-    def __init__(self, inner: Future[Committed | Conflict]) -> None:
-        super().__init__()
-        self._inner = inner
-
-    def cancel(self) -> bool:
-        """Cancel, unless the batch was taken up."""
-        if not self._inner.cancel():
-            return False
-        if super().cancel():
-            self.set_running_or_notify_cancel()
-        return True
-
-    def running(self) -> bool:
-        """Say whether the batch was taken up and has no answer yet."""
-        return not self.done() and self._inner.running()
