@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import struct
 
 import pytest
@@ -35,25 +36,33 @@ def request(number, text):
             "mutations": [
                 {
                     "put_fact": {
+                        "precondition": {"unconditional": True},
                         "fact": {
                             "subject": subject,
                             "context": "canary-context-5f1e",
-                            "kind": "SEMANTIC",
+                            "kind": "MEMORY_KIND_SEMANTIC",
                             "attribute": "canary_attribute_5f1e",
                             "value": {"string_value": f"canary-value-5f1e-{text}"},
                             "text": f"canary-text-5f1e {text}",
                             "labels": ["canary-label-5f1e"],
                             "session_id": "canary-session-5f1e",
-                            "source": {"kind": "USER", "quote": "canary-quote-5f1e"},
-                            "vector": {"values": VECTOR},
-                        }
+                            "source": {
+                                "kind": "SOURCE_KIND_USER_STATEMENT",
+                                "quote": "canary-quote-5f1e",
+                            },
+                            "vector": base64.b64encode(CANARIES["vector"]).decode(),
+                        },
                     }
                 },
                 {
                     "capture_episode": {
-                        "subject": subject,
-                        "content": "canary-episode-5f1e",
-                        "source_kind": "USER",
+                        "episode": {
+                            "subject": subject,
+                            "content": "canary-episode-5f1e",
+                            "source_kind": "SOURCE_KIND_USER_STATEMENT",
+                        },
+                        "precondition": {"must_not_exist": True},
+                        "indexing": "EPISODE_INDEXING_SOURCE_ONLY",
                     }
                 },
             ],

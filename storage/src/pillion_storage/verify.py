@@ -8,15 +8,19 @@ opened and its records checked against each other. What is checked is listed in
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import lmdb
 import lmdb.verify
+from pillion.domain.scope import Partition
 
 from pillion_storage.errors import Corrupt, NewerFormat, StoreUnusable
 from pillion_storage.lmdb import records
 from pillion_storage.lmdb.environment import Databases, open_databases
+from pillion_storage.lmdb.unit import load_identity
 from pillion_storage.lockfile import DirectoryLock
 from pillion_storage.migrations import read_format
 from pillion_storage.schema import (
@@ -33,9 +37,10 @@ from pillion_storage.schema import (
     TOKENS,
     Database,
 )
+from pillion_storage.values import Row
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     from pillion_storage.lmdb.records import Ended, HeadRow
@@ -43,6 +48,8 @@ if TYPE_CHECKING:
 FINDINGS_MAX = 1000
 _PREFIX_BYTES = records.U32.size
 T = TypeVar("T")
+# Gives the live rows of a partition, for what a store remembers of its own sealing.
+LiveRows = Callable[[Partition], "Iterator[Row]"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +80,27 @@ class Report:
             self.findings.append(Finding(record, problem))
 
 
-def verify(directory: Path) -> Report:
+class Seals(Protocol):
+    """Looks at sealed values, for somebody who has the keys."""
+
+    def problem(
+        self, partition: Partition, kind: bytes, key: bytes, data: bytes, version: int
+    ) -> str | None:
+        """Say what is wrong with a value, memo or note; None: nothing, or its key is destroyed.
+
+        ``kind`` is b"v", b"m" or b"n"; ``key`` the record's key, or the token's id.
+        """
+        ...
+
+
+def verify(directory: Path, *, open_seals: Callable[[LiveRows], Seals] | None = None) -> Report:
     """Check a data directory that no process has open.
+
+    Args:
+        directory: It.
+        open_seals: Called once, with the directory locked; what it gives also checks that each
+            sealed value is what was sealed, in its place. None: only structure and checksums are
+            checked, which needs no key.
 
     Raises:
         StoreLocked: a process has it open.
@@ -89,7 +115,7 @@ def verify(directory: Path) -> Report:
         report = Report()
         _check_pages(data, report)
         if report.clean:
-            _check_records(directory, data.stat().st_size, report)
+            _check_records(directory, data.stat().st_size, report, open_seals)
         return report
     finally:
         lock.release()
@@ -104,7 +130,12 @@ def _check_pages(data: Path, report: Report) -> None:
         report.add("data.mdb", str(error))
 
 
-def _check_records(directory: Path, size_bytes: int, report: Report) -> None:
+def _check_records(
+    directory: Path,
+    size_bytes: int,
+    report: Report,
+    open_seals: Callable[[LiveRows], Seals] | None,
+) -> None:
     env = lmdb.open(
         str(directory),
         map_size=size_bytes,
@@ -119,13 +150,31 @@ def _check_records(directory: Path, size_bytes: int, report: Report) -> None:
             raise NewerFormat(found, FORMAT_VERSION)
         databases = open_databases(env, create=False)
         with env.begin() as txn:
-            _Check(txn, databases, report).run()
+            seals = open_seals(partial(_live_rows, txn, databases)) if open_seals else None
+            _Check(txn, databases, report, seals).run()
     except Corrupt as error:
         report.add(error.record, str(error))
     except lmdb.Error as error:
         report.add("data.mdb", str(error))
     finally:
         env.close()
+
+
+def _live_rows(
+    txn: lmdb.Transaction[bytes], databases: Databases, partition: Partition
+) -> Iterator[Row]:
+    identity = load_identity(txn, databases, partition)
+    if identity is None:
+        return
+    prefix = records.U32.pack(identity.number)
+    with txn.cursor(databases.current) as cursor:
+        if not cursor.set_range(prefix):
+            return
+        for full, row in cursor.iternext():
+            if not full.startswith(prefix):
+                return
+            entry = records.unpack_current(full, row)
+            yield Row(full[_PREFIX_BYTES:], entry.version, entry.value)
 
 
 @dataclass(slots=True)
@@ -147,10 +196,18 @@ class _Tally:
 class _Check:
     """One pass over every database."""
 
-    def __init__(self, txn: lmdb.Transaction[bytes], databases: Databases, report: Report) -> None:
+    def __init__(
+        self,
+        txn: lmdb.Transaction[bytes],
+        databases: Databases,
+        report: Report,
+        seals: Seals | None,
+    ) -> None:
         self._txn = txn
         self._databases = databases
         self._report = report
+        self._seals = seals
+        self._names: dict[bytes, Partition] = {}
         self._tallies: dict[bytes, _Tally] = {}
         # Partitions with an unreadable row: gaps and wrong counts would only repeat that.
         self._damaged: set[bytes] = set()
@@ -216,6 +273,7 @@ class _Check:
             PARTITIONS, self._databases.partitions, records.unpack_partition
         ):
             prefix = records.U32.pack(row.number)
+            self._names[prefix] = records.unpack_partition_key(key)
             if prefix in unclaimed:
                 unclaimed.discard(prefix)
             elif prefix in self._tallies:
@@ -225,12 +283,38 @@ class _Check:
         for prefix in unclaimed:
             self._note(HEADS, prefix, "belongs to no partition")
 
+    def _seal(
+        self,
+        database: Database,
+        full: bytes,
+        *,
+        kind: bytes,
+        key: bytes,
+        data: bytes,
+        version: int,
+    ) -> None:
+        """Check a sealed value, if the keys are at hand."""
+        partition = self._names.get(full[:_PREFIX_BYTES])
+        if self._seals is None or partition is None:
+            return
+        problem = self._seals.problem(partition, kind, key, data, version)
+        if problem is not None:
+            self._note(database, full, problem)
+
     def _current(self) -> None:
         for tally, key, entry in self._owned(
             CURRENT, self._databases.current, records.unpack_current
         ):
             tally.live_keys += 1
             tally.live_bytes += len(key) - _PREFIX_BYTES + len(entry.value)
+            self._seal(
+                CURRENT,
+                key,
+                kind=b"v",
+                key=key[_PREFIX_BYTES:],
+                data=entry.value,
+                version=entry.version,
+            )
             if not 0 < entry.version <= tally.head.revision:
                 self._note(CURRENT, key, f"version {entry.version} was never committed")
 
@@ -279,11 +363,20 @@ class _Check:
         ):
             tally.kept_versions += 1
             tally.kept_bytes += len(archived.key) + len(archived.value)
+            self._seal(
+                ARCHIVE,
+                key,
+                kind=b"v",
+                key=archived.key,
+                data=archived.value,
+                version=archived.version,
+            )
             if not archived.version < records.unpack_archive_key(key)[0] <= tally.head.revision:
                 self._note(ARCHIVE, key, "ended before it began, or after the head")
 
     def _feed(self) -> None:
         for tally, key, change in self._owned(FEED, self._databases.feed, records.unpack_change):
+            self._seal(FEED, key, kind=b"n", key=b"", data=change.note, version=change.revision)
             head = tally.head
             expected = tally.next_change or head.oldest_change
             if change.revision != expected and key[:_PREFIX_BYTES] not in self._damaged:
@@ -299,6 +392,14 @@ class _Check:
             tally.tokens += 1
             if not 0 < token.revision <= tally.head.revision:
                 self._note(TOKENS, key, f"revision {token.revision} was never committed")
+            self._seal(
+                TOKENS,
+                key,
+                kind=b"m",
+                key=key[_PREFIX_BYTES:],
+                data=token.memo or b"",
+                version=token.revision,
+            )
             order_key = key[:_PREFIX_BYTES] + records.U64.pack(token.revision)
             row = self._txn.get(order_key, db=self._databases.token_order)
             if row is None or row[records.CRC_BYTES :] != key[_PREFIX_BYTES:]:

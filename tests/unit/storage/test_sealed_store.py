@@ -26,7 +26,13 @@ from pillion_storage.api import (
 from pillion_storage.errors import KeyringUnusable, MasterKeyUnusable
 from pillion_storage.lmdb import open_store, records
 from pillion_storage.lmdb.environment import open_databases
-from pillion_storage.sealed import FileMasterKey, SealSettings, open_sealed, refuse_sealed
+from pillion_storage.sealed import (
+    FileMasterKey,
+    SealSettings,
+    open_sealed,
+    opened_check,
+    refuse_sealed,
+)
 from pillion_storage.sealed.envelope import MAGIC, OVERHEAD_BYTES
 from pillion_storage.verify import verify
 
@@ -570,3 +576,34 @@ def test_another_master_key_takes_over(place):
 def test_a_missing_folder_is_named(place):
     with pytest.raises(StoreUnusable):
         place.open(keys=place.folder / "no" / "such")
+
+
+def test_verify_authenticates_each_value_when_it_has_the_keys(written):
+    store = written.open()
+    batch = replace(owned({b"a": b"new"}, MIRA), token=Token(b"t", b"memo"), note=b"note")
+    done(store, batch)
+    done(store, owned({b"z": b"hers"}, NOOR))
+    erase(store, NOOR)
+    store.close()
+
+    def report():
+        with opened_check(written.keys, written.master) as open_seals:
+            return verify(written.directory, open_seals=open_seals)
+
+    assert report().clean
+
+    def swap(rows):
+        mine = min(key[:4] for key in rows if key.endswith(b"b"))
+        rows[mine + b"b"], rows[mine + b"c"] = rows[mine + b"c"], rows[mine + b"b"]
+        return rows
+
+    rewrite_rows(written, swap)
+    assert verify(written.directory).clean  # nothing to be seen without the keys
+    found = report().findings
+    assert sorted(one.record[-2:] for one in found) == ["62", "63"]
+    assert all("another place" in one.problem for one in found)
+    with (
+        pytest.raises(MasterKeyUnusable),
+        opened_check(written.keys, FileMasterKey(written.folder / "none")),
+    ):
+        pass

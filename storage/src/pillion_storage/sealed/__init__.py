@@ -5,6 +5,7 @@ those who keep the master key. ``docs/data-file.md`` shows the bytes, ``docs/adr
 """
 
 from pillion_storage.sealed.books import refuse_sealed
+from pillion_storage.sealed.checking import opened_check
 from pillion_storage.sealed.master import EnvironmentMasterKey, FileMasterKey, MasterKeys
 from pillion_storage.sealed.opening import KEYS_DIRECTORY, SealSettings, open_sealed
 from pillion_storage.sealed.store import SealedStore
@@ -17,5 +18,6 @@ __all__ = [
     "SealSettings",
     "SealedStore",
     "open_sealed",
+    "opened_check",
     "refuse_sealed",
 ]

@@ -38,6 +38,7 @@ from pillion_storage.errors import Corrupt, InvalidBatch
 from pillion_storage.paging import export_rows
 from pillion_storage.sealed import envelope
 from pillion_storage.sealed.batches import Sealing, Submitted, seal_batch
+from pillion_storage.sealed.opener import Opener
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -81,6 +82,7 @@ class SealedStore:
         self._closed = False
         self._books = books
         self._plain_until = plain_until
+        self._open = Opener(keyring, plain_until).opened
         below = inner.features
         room = envelope.OVERHEAD_BYTES
         usual = Features(below.name, below.durable, below.shared, below.history, below.backup)
@@ -128,34 +130,10 @@ class SealedStore:
             self._tags[partition] = tag
         return tag
 
-    def _opened(
-        self, tag: bytes, kind: bytes, key: bytes, data: bytes, version: int
-    ) -> bytes | None:
-        """Give what was sealed; None: its key was destroyed.
-
-        Raises:
-            Corrupt: it doesn't open, or is in plain where nothing may be.
-        """
-        if data[: envelope.MAGIC_BYTES] == envelope.MAGIC:  # nearly always
-            cipher = self._keyring.cipher(data[envelope.MAGIC_BYTES : envelope.HEAD_BYTES])
-            return None if cipher is None else envelope.open_sealed(cipher, data, kind + tag + key)
-        if not data:
-            return data
-        place = kind + tag + key
-        if data[: envelope.MAGIC_BYTES] == envelope.MAGIC_OUTER:
-            cipher = self._keyring.cipher(envelope.key_id_of(data))
-            if cipher is None:
-                return None
-            inner = envelope.open_sealed(cipher, data, place)
-            return self._opened(tag, kind, key, inner, version)
-        if version <= self._plain_until.get(tag, 0):
-            return data
-        raise Corrupt(envelope.describe(place), "it is not sealed, as it must be")
-
     def _rows(self, tag: bytes, rows: Collection[Row], *, keys_only: bool) -> tuple[Row, ...]:
         opened = []
         for row in rows:
-            value = self._opened(tag, envelope.VALUE, row.key, row.value, row.version)
+            value = self._open(tag, envelope.VALUE, row.key, row.value, row.version)
             if value is not None:
                 opened.append(Row(row.key, row.version, b"" if keys_only else value))
         return tuple(opened)
@@ -171,7 +149,7 @@ class SealedStore:
         found = self._inner.read(partition, keys, at=at)
         entries = {}
         for key, entry in found.entries.items():
-            value = self._opened(tag, envelope.VALUE, key, entry.value, entry.version)
+            value = self._open(tag, envelope.VALUE, key, entry.value, entry.version)
             if value is not None:
                 entries[key] = Entry(entry.version, value)
         return ReadResult(found.revision, entries)
@@ -213,7 +191,7 @@ class SealedStore:
     def _replayed(self, tag: bytes, token_id: bytes, found: Committed) -> Committed:
         if not found.memo:
             return found
-        memo = self._opened(tag, envelope.MEMO, token_id, found.memo, found.revision)
+        memo = self._open(tag, envelope.MEMO, token_id, found.memo, found.revision)
         return replace(found, memo=memo)
 
     def changes(self, partition: Partition, after_revision: int, *, limit: int) -> ChangePage:
@@ -226,7 +204,7 @@ class SealedStore:
     def _change(self, tag: bytes, change: Change) -> Change:
         if not change.note:
             return change
-        note = self._opened(tag, envelope.NOTE, b"", change.note, change.revision)
+        note = self._open(tag, envelope.NOTE, b"", change.note, change.revision)
         return replace(change, note=note or b"")
 
     def versions(
@@ -239,7 +217,7 @@ class SealedStore:
             found = self._inner.versions(partition, key, before=before, limit=limit)
             opened = []
             for one in found:
-                value = self._opened(tag, envelope.VALUE, key, one.value, one.version)
+                value = self._open(tag, envelope.VALUE, key, one.value, one.version)
                 if value is not None:
                     opened.append(KeyVersion(one.version, one.ended, value))
             if opened or not found:
