@@ -5,6 +5,7 @@ import os
 import pytest
 from pillion_storage.api import Batch, Partition, StoreSettings
 from pillion_storage.lmdb import open_store
+from pillion_storage.sealed import FileMasterKey, SealSettings, open_sealed
 
 HERE = Partition("n", "t")
 MARK = b"unmistakable-value"
@@ -55,3 +56,30 @@ def test_a_directory_in_use_and_one_that_is_no_store(pillion, store, folder):
     assert outcome.code == 3
     assert outcome.document["error"]["reason"] == "StoreUnusable"
     assert not (folder / "none").exists()
+
+
+def test_encrypted_values_are_authenticated_where_the_key_is(pillion, folder, monkeypatch):
+    directory = folder / "d"
+    directory.mkdir()
+    master = FileMasterKey(directory / "keys" / "master.key")
+    settings = StoreSettings(directory=directory, random_bytes=os.urandom)
+    made = open_sealed(open_store, settings, SealSettings(directory / "keys", master))
+    made.commit(HERE, Batch(puts={b"a": MARK}))
+    made.close()
+    outcome = pillion("--json", "verify", "--directory", directory)
+    assert (outcome.code, outcome.document["values_authenticated"]) == (0, True)
+    elsewhere = folder / "elsewhere.key"
+    (directory / "keys" / "master.key").rename(elsewhere)
+    outcome = pillion("--json", "verify", "--directory", directory)
+    assert (outcome.code, outcome.document["values_authenticated"]) == (0, False)
+    outcome = pillion("verify", "--directory", directory)
+    assert "not authenticated" in outcome.err
+    outcome = pillion("--json", "verify", "--directory", directory, "--master-key-file", elsewhere)
+    assert (outcome.code, outcome.document["values_authenticated"]) == (0, True)
+    monkeypatch.setenv("PILLION_MASTER_KEY", elsewhere.read_text())
+    outcome = pillion("--json", "verify", "--directory", directory)
+    assert (outcome.code, outcome.document["values_authenticated"]) == (0, True)
+    elsewhere.chmod(0o644)
+    outcome = pillion("verify", "--directory", directory, "--master-key-file", elsewhere)
+    assert outcome.code == 3
+    assert "chmod 600" in outcome.err
