@@ -39,8 +39,10 @@ def verify(session: Session, directory: Path, master_key_file: Path | None) -> E
     """Check every record of a stopped server's directory.
 
     Nothing is changed. Without the master key, encrypted values are checked by their checksums
-    only. The key is also taken from the variable PILLION_MASTER_KEY. Exit codes: 0 nothing is wrong; 1 something is, and is listed; 3 the
-    directory is in use, is no store, or is of a newer format.
+    only. The key is also taken from the variable PILLION_MASTER_KEY.
+
+    Exit codes: 0 nothing is wrong; 1 something is, and is listed; 3 the directory is in use, is no
+    store, or is of a newer format, or its keys cannot be used.
     """
     output = session.output
     try:

@@ -74,12 +74,9 @@ def open_sealed(cipher: AESGCM, data: bytes, place: bytes) -> bytes:
     Raises:
         Corrupt: it was changed, cut, or belongs to another place or key.
     """
-    if len(data) < OVERHEAD_BYTES:
-        raise Corrupt(describe(place), "the sealed value is cut short")
-    nonce = data[HEAD_BYTES:_BODY_AT]
     try:
-        return cipher.decrypt(nonce, data[_BODY_AT:], data[:HEAD_BYTES] + place)
-    except InvalidTag:
+        return cipher.decrypt(data[HEAD_BYTES:_BODY_AT], data[_BODY_AT:], data[:HEAD_BYTES] + place)
+    except (InvalidTag, ValueError):  # the latter: it is too short to hold a nonce
         raise Corrupt(
             describe(place), "the sealed value was changed, or was sealed for another place"
         ) from None

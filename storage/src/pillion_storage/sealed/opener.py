@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from pillion_storage.errors import Corrupt
 from pillion_storage.sealed import envelope
+from pillion_storage.sealed.envelope import HEAD_BYTES, MAGIC, MAGIC_BYTES, open_sealed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,7 +19,7 @@ class Opener:
 
     def __init__(self, keyring: Keyring, plain_until: Mapping[bytes, int]) -> None:
         """Take plain values in these partitions (by tag) up to these revisions, nowhere else."""
-        self._keyring = keyring
+        self._cipher = keyring.cipher
         self._plain_until = plain_until
 
     def opened(
@@ -36,14 +37,14 @@ class Opener:
         Raises:
             Corrupt: it doesn't open, or is in plain where nothing may be.
         """
-        if data[: envelope.MAGIC_BYTES] == envelope.MAGIC:  # nearly always
-            cipher = self._keyring.cipher(data[envelope.MAGIC_BYTES : envelope.HEAD_BYTES])
-            return None if cipher is None else envelope.open_sealed(cipher, data, kind + tag + key)
+        if data[:MAGIC_BYTES] == MAGIC:  # nearly always: as few calls as can be
+            cipher = self._cipher(data[MAGIC_BYTES:HEAD_BYTES])
+            return None if cipher is None else open_sealed(cipher, data, kind + tag + key)
         if not data:
             return data
         place = kind + tag + key
         if data[: envelope.MAGIC_BYTES] == envelope.MAGIC_OUTER:
-            cipher = self._keyring.cipher(envelope.key_id_of(data))
+            cipher = self._cipher(envelope.key_id_of(data))
             if cipher is None:
                 return None
             inner = envelope.open_sealed(cipher, data, place)
