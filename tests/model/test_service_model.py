@@ -40,8 +40,9 @@ from pillion.domain.timeline import Statement
 from pillion_ranker.reference import recency_of, relevance_of, score_of
 from pillion_storage.api import StoreSettings
 from pillion_storage.lmdb import open_store as open_lmdb
-from pillion_storage.ram import open_store as open_ram
+from pillion_storage.sealed import FileMasterKey, SealSettings, open_sealed
 from pillion_testing.fakes import DAY, SECOND, START, CountingIds, FakeClock, uuid7
+from pillion_testing.owners import OwnersChecked
 from pillion_testing.service import (
     ANY,
     EVERYTHING,
@@ -204,9 +205,9 @@ class ServiceMachine(RuleBasedStateMachine):
         self.directory = Path(tempfile.mkdtemp(prefix="pillion-model-"))
         self.clock = FakeClock()
         self.services = [
-            self._service(open_ram, StoreSettings()),
+            self._service(OwnersChecked, StoreSettings()),
             self._service(
-                open_lmdb,
+                self._open_sealed,
                 StoreSettings(
                     directory=self.directory / "store",
                     size_bytes_initial=1 << 20,
@@ -225,6 +226,12 @@ class ServiceMachine(RuleBasedStateMachine):
             replace(store_settings, clock_us=self.clock.now_us, random_bytes=lambda n: b"s" * n)
         )
         return Service(store, clock=self.clock, ids=CountingIds())
+
+    def _open_sealed(self, store_settings):
+        self.directory.joinpath("store").mkdir()
+        master = FileMasterKey(self.directory / "master.key")
+        seals = SealSettings(self.directory / "store" / "keys", master)
+        return open_sealed(open_lmdb, store_settings, seals)
 
     def teardown(self):
         for service in getattr(self, "services", ()):

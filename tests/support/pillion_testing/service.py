@@ -42,9 +42,9 @@ from pillion.summarizers.details import lost_details
 from pillion.summarizers.extractive import create as create_extractive
 from pillion_storage.api import KEY_SPACE_END, StoreSettings
 from pillion_storage.lmdb import open_store as open_lmdb
-from pillion_storage.ram import open_store as open_ram
 
 from pillion_testing.fakes import CountingIds, FakeClock, Patience
+from pillion_testing.owners import OwnersChecked
 
 ACME = Partition("production", "acme")
 MIRA = Subject("user", "mira")
@@ -405,9 +405,9 @@ class Service:
 
 
 def ram_service(**more) -> Service:
-    """A service over a fresh RAM store that shares the service's clock."""
+    """A service over a fresh RAM store that shares its clock and checks the owners of values."""
     clock = more.pop("clock", None) or FakeClock()
-    return Service(open_ram(StoreSettings(clock_us=clock.now_us)), clock=clock, **more)
+    return Service(OwnersChecked(StoreSettings(clock_us=clock.now_us)), clock=clock, **more)
 
 
 def lmdb_service(directory, **more) -> Service:

@@ -80,7 +80,7 @@ def test_neither_keys_nor_tags_are_in_the_file(ring):
         drawn.append(os.urandom(count))
         return drawn[-1]
 
-    keyring = ring.open(create=True, random_bytes=draw)
+    keyring = ring.open(create=True, random_bytes=draw, secret_bytes=draw)
     key_of(keyring, keyring.owner_tag(keyring.partition_tag(P), b"owner-tag-of-mira"))
     data = ring.path.read_bytes()
     assert b"owner-tag" not in data

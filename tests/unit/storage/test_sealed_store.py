@@ -174,6 +174,7 @@ def test_a_destroyed_owner_is_absent_at_every_revision_and_others_are_not(place)
     page = store.scan(P, b"", KEY_SPACE_END, limit=1, keys_only=True, reverse=True)
     assert [row.key for row in page.rows] == [b"m2"]
     assert store.find_token(P, b"t").memo is None
+    assert store.look(P, lambda view: (view.get(b"m1"), view.last(b"", b"z").key)) == (None, b"m2")
     store.close()
     store = place.open()
     assert value(store, b"m1") is None

@@ -86,7 +86,7 @@ class Candidates:
         known = self._open(claim)
         if known is None:
             self._records.create(memory, vector)
-            self._draft.put(claim, codec.pack(memory.id.bytes))
+            self._point(claim, memory)
             if memory.is_fact:  # so that forgetting the fact finds its guesses too
                 self._draft.put(heard)
             result = MutationResult(memory.id, Outcome.CREATED, valid_to=memory.valid_to)
@@ -177,7 +177,12 @@ class Candidates:
         if before is not None:
             self._close(old)
         if after is not None and self._open(after) is None:
-            self._draft.put(after, codec.pack(new.id.bytes))
+            self._point(after, new)
+
+    def _point(self, claim: bytes, candidate: Memory) -> None:
+        """Let the index of open candidates find one by its claim."""
+        owner = self._keys.subject(candidate.subject)
+        self._draft.put(claim, codec.pack(candidate.id.bytes), owner=owner)
 
     def _close(self, candidate: Memory) -> None:
         """Take a candidate out of the index, unless another one stands there for its claim."""

@@ -79,6 +79,7 @@ class Keyring:
         *,
         clock_us: Callable[[], int],
         random_bytes: Callable[[int], bytes] = secrets.token_bytes,
+        secret_bytes: Callable[[int], bytes] = secrets.token_bytes,
         ciphers_max: int = CIPHERS_MAX,
         seals_max: int = SEALS_MAX,
     ) -> None:
@@ -91,6 +92,7 @@ class Keyring:
         self._master = master
         self._clock_us = clock_us
         self._random = random_bytes
+        self._secret_bytes = secret_bytes
         self._seals_max = seals_max
         self._lock = threading.Lock()
         self._idle = threading.Condition(self._lock)
@@ -262,7 +264,8 @@ class Keyring:
         while key_id in self._records or key_id in self._gone:
             key_id = self._random(layout.ID_BYTES)
         bare = KeyRecord(kind, key_id, partition_tag, owner_tag, self._clock_us(), _NO_KEY)
-        key = self._random(layout.KEY_BYTES)
+        draw = self._secret_bytes if kind is Kind.SECRET else self._random
+        key = draw(layout.KEY_BYTES)
         record = self._keys.wrapped(bare, key, self._random(_NONCE_BYTES))
         if self._collecting is None:
             self._collecting = _Append()

@@ -94,7 +94,7 @@ def _keyring(settings: StoreSettings, seals: SealSettings) -> Keyring:
         seals.keys_directory,
         seals.master,
         clock_us=settings.clock_us,
-        random_bytes=settings.random_bytes,
+        secret_bytes=settings.random_bytes,
     )
 
 

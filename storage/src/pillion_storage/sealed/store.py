@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 from concurrent.futures import CancelledError, Future
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from pillion.domain.scope import Partition
 
@@ -39,16 +39,18 @@ from pillion_storage.paging import export_rows
 from pillion_storage.sealed import envelope
 from pillion_storage.sealed.batches import Sealing, Submitted, seal_batch
 from pillion_storage.sealed.opener import Opener
+from pillion_storage.sealed.view import SealedView
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
     from pathlib import Path
 
-    from pillion_storage.api import Change, Head, PartitionStats, Store, TrimReport
+    from pillion_storage.api import Change, Head, HeadView, PartitionStats, Store, TrimReport
     from pillion_storage.sealed.books import Books
     from pillion_storage.sealed.keyring import Keyring
     from pillion_storage.sealed.master import MasterKeys
 
+T = TypeVar("T")
 # The store's own partition; see ``books``.
 BOOKS: Final = Partition("\0pillion", "seals")
 # Tags of partitions that are kept; about 200 bytes each.
@@ -180,6 +182,12 @@ class SealedStore:
                 return Page(page.revision, rows, page.next_start)
             at = page.revision  # a page that isn't the last may not be empty
             start, end = (start, page.next_start) if reverse else (page.next_start, end)
+
+    def look(self, partition: Partition, ask: Callable[[HeadView], T]) -> T:
+        """See ``Store.look``."""
+        self._check_open()
+        tag = self._tag(partition)
+        return self._inner.look(partition, lambda view: ask(SealedView(view, tag, self._open)))
 
     def find_token(self, partition: Partition, token_id: bytes) -> Committed | None:
         """See ``Store.find_token``."""
