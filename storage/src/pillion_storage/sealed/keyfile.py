@@ -52,10 +52,6 @@ class KeyFile:
         self._header: Header | None = None
         self._failed = False
 
-    def exists(self) -> bool:
-        """Say whether there is a keyring."""
-        return self.path.exists()
-
     def read(self) -> bytes:
         """Open the file and give all of its bytes; ``adopt`` says what was sound."""
         self._forget_draft()

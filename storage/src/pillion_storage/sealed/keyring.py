@@ -114,10 +114,6 @@ class Keyring:
 
     # --- opening ---------------------------------------------------------------------------
 
-    def exists(self) -> bool:
-        """Say whether there is a keyring to load."""
-        return self._file.exists()
-
     @property
     def path(self) -> Path:
         """Where the file is."""
