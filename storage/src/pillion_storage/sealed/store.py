@@ -337,16 +337,18 @@ class SealedStore:
         """See ``Store.partition_secret``. It is in the keyring, but for once plain partitions.
 
         Raises:
-            Corrupt: the keyring lacks it, though the partition exists.
+            Corrupt: the keyring lacks it, though the partition was written to.
         """
         self._check_open()
         tag = self._tag(partition)
         if tag in self._plain_until:
             return self._inner.partition_secret(partition)
+        # Asked in this order: whoever commits first made the secret before.
+        written = self._inner.head(partition).revision > 0
         secret = self._keyring.secret(tag)
         if secret is not None:
             return secret
-        if partition in self._inner.partitions():
+        if written:
             raise Corrupt(
                 "a partition's secret",
                 "not in the keyring, which is damaged or older than the data: restore its newest "
