@@ -6,6 +6,7 @@ This file is also the program that gets killed: it commits, erases, and reports 
 
 from __future__ import annotations
 
+import importlib
 import os
 import random
 import signal
@@ -14,6 +15,7 @@ import sys
 import threading
 from pathlib import Path
 
+import pytest
 from pillion_storage.api import Batch, Committed, Partition, StoreSettings
 from pillion_storage.lmdb import open_store
 from pillion_storage.sealed import FileMasterKey, SealSettings, open_sealed
@@ -92,12 +94,78 @@ def test_acknowledged_values_are_there_and_erased_ones_are_not(tmp_path):
     assert erased
 
 
+# Where to kill: (module, function, before or after it) of the first call once the store is set up.
+POINTS = {
+    "key on disk, not the commit": ("pillion_storage.lmdb.store", "apply_batch", "before"),
+    "append torn off": ("pillion_storage.sealed.keyfile", "_write", "before"),
+    "append written, not flushed": ("pillion_storage.sealed.keyfile", "_write", "after"),
+}
+ERASING = {
+    "new file half made": ("pillion_storage.sealed.keyfile", "_write", "before"),
+    "new file written, not in place": ("pillion_storage.sealed.keyfile", "_write", "after"),
+    "in place, old one not overwritten": (
+        "pillion_storage.sealed.keyfile",
+        "sync_directory",
+        "before",
+    ),
+    "rewritten, the store not told": ("pillion_storage.sealed.keyfile", "_overwrite", "after"),
+}
+
+
+def run_to(point, directory):
+    """Write for a known owner, then be killed in the middle of what comes next."""
+    store = open_there(directory)
+    old = Batch(puts={b"old": b"value old"}, owners={b"old": owner_of(b"old")})
+    assert isinstance(store.commit(P, old), Committed)
+    module_name, name, when = (POINTS | ERASING)[point]
+    module = importlib.import_module(module_name)
+    real = getattr(module, name)
+
+    def killed(*args, **options):
+        if when == "after":
+            real(*args, **options)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    setattr(module, name, killed)
+    if point in ERASING:
+        store.destroy_keys(store.retire_owner(P, owner_of(b"old")))
+    else:
+        store.commit(P, Batch(puts={b"new": b"value new"}, owners={b"new": owner_of(b"new")}))
+
+
+@pytest.mark.parametrize("point", [*POINTS, *ERASING])
+def test_killed_at_each_step(tmp_path, point):
+    directory = tmp_path / "store"
+    killed = subprocess.run([sys.executable, __file__, str(directory), "to", point], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    store = open_there(directory)
+    found = store.read(P, [b"old", b"new"]).entries
+    assert b"new" not in found
+    gone = point in {"in place, old one not overwritten", "rewritten, the store not told"}
+    assert (b"old" not in found) == gone
+    assert not (directory / "keys" / "keyring.new").exists()
+    again = Batch(
+        puts={b"new": b"value new", b"old": b"again"},
+        owners={b"new": owner_of(b"new"), b"old": owner_of(b"old")},
+    )
+    assert isinstance(store.commit(P, again), Committed)
+    store.close()
+    store = open_there(directory)
+    assert [row.value for row in store.export(P)] == [b"value new", b"again"]
+    assert store.versions(P, b"old")[0].value == (b"again" if gone else b"value old")
+    store.close()
+    assert verify(directory).clean
+
+
 def note(line, wrote, erasing, erased):
     what, name = line.split()
     {b"wrote": wrote, b"erasing": erasing, b"erased": erased}[what].add(name)
 
 
 if __name__ == "__main__":
+    if sys.argv[2] == "to":
+        run_to(sys.argv[3], Path(sys.argv[1]))
+        sys.exit("was not killed")
     the_store = open_there(Path(sys.argv[1]))
     for index in range(THREADS):
         threading.Thread(
