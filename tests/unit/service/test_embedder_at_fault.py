@@ -170,7 +170,8 @@ def test_a_bad_vector_in_the_store_is_as_none(service, embedder, caplog, stored,
         service.search("good")
     with caplog.at_level(logging.ERROR, logger="pillion.service.resident"):
         for one in (bad, other):
-            service.store.commit(ACME, Batch(puts={vector_key(one): stored}))
+            key = vector_key(one)
+            service.store.commit(ACME, Batch(puts={key: stored}, owners={key: b"whoever"}))
             hits = service.search("good").hits
     assert hits[0].memory.id == good
     assert [hit.cosine for hit in hits[1:]] == [None, None]
