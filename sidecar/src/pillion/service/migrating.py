@@ -207,6 +207,7 @@ class Migrating:
 
     def _timeline(self, work: _Work, checked: CheckedSchema, key: FactKey) -> bool:
         prefix = work.keys.entries(key)
+        owner = work.keys.subject(key.subject)
         work.draft.get(work.keys.head(key))
         entries = [
             (place, codec.decode_entry(instant_of(place[-INSTANT_BYTES:]), data), data)
@@ -233,10 +234,10 @@ class Migrating:
             moved = replace(entry, fingerprint=value.fingerprint)
             if entry.is_row:
                 self._put_row(work, stated, value)
-                work.draft.put(place, codec.encode_segment(moved))
+                work.draft.put(place, codec.encode_segment(moved), owner=owner)
             else:
                 changed = _with_value(stated, value, work.migration.schema_version)
-                work.draft.put(place, codec.encode_evidence(moved, changed, vector))
+                work.draft.put(place, codec.encode_evidence(moved, changed, vector), owner=owner)
                 work.room -= 1
             work.applier.timelines.touch_head(key)
         return True
@@ -319,11 +320,12 @@ class Migrating:
         key = memory.fact_key
         work.applier.timelines.touch_head(key)
         prefix = work.keys.entries(key)
+        owner = work.keys.subject(key.subject)
         for place, data in list(work.draft.scan(prefix, prefix_end(prefix))):
             entry = codec.decode_entry(instant_of(place[-INSTANT_BYTES:]), data)
             if entry.is_row and entry.memory_id == memory_id and back.value is not None:
                 moved = replace(entry, fingerprint=back.value.fingerprint)
-                work.draft.put(place, codec.encode_segment(moved))
+                work.draft.put(place, codec.encode_segment(moved), owner=owner)
             elif entry.is_evidence and entry.memory_id == memory_id:
                 self._restore_evidence(work, place, data, memory_id)
         return True
@@ -337,7 +339,7 @@ class Migrating:
             return
         earlier, _ = codec.decode_evidence_statement(row_id, before)
         if earlier.schema_version < work.migration.schema_version:
-            work.draft.put(place, before)
+            work.draft.put(place, before, owner=work.keys.subject(earlier.subject))
 
     def _before(self, work: _Work, key: bytes, version: int) -> bytes | None:
         """Return what a record was before a version; None: it is no longer kept, or was not."""

@@ -162,7 +162,7 @@ class Timelines:
             self._draft.put(
                 self._keys.entry(key, plan.mark.valid_from),
                 codec.encode_evidence(plan.mark, stated.memory, stated.vector),
-                owner=self._keys.subject(key.subject),
+                owner=self._owner(key),
             )
         self._records.update(_with_evidence(row, stated.memory, self._now))
         self._carry_out(key, plan, stated)
@@ -194,9 +194,13 @@ class Timelines:
             plan = plan_retract(around, entry, begin, to)
         sleep = Sleep(entry.fingerprint, begin, entry.valid_to, entry.epoch, around.epoch)
         taken = codec.TakenRecord(entry, begin, to, around.epoch, self._now)
-        self._draft.put(taken_key(row.id), codec.encode_taken(taken), owner=self._keys.subject(key.subject))
+        self._draft.put(taken_key(row.id), codec.encode_taken(taken), owner=self._owner(key))
         self._keep_evidence(key, row.id, begin, sleep)
-        self._draft.put(self._keys.sleep(key, around.epoch), codec.encode_sleep(sleep), owner=self._keys.subject(key.subject))
+        self._draft.put(
+            self._keys.sleep(key, around.epoch),
+            codec.encode_sleep(sleep),
+            owner=self._owner(key),
+        )
         self._touch_head(key, around.epoch + 1)
         self._carry_out(key, plan)
         return MutationResult(row.id, Outcome.UPDATED, fact_version=-1, valid_to=begin)
@@ -207,7 +211,7 @@ class Timelines:
         data = self._draft.get(self._keys.entry(key, instant))
         entry = codec.decode_entry(instant, data) if data is not None else None
         if data is not None and entry is not None and entry.is_evidence and sleep.holds(entry):
-            self._draft.put(place, data, owner=self._keys.subject(key.subject))
+            self._draft.put(place, data, owner=self._owner(key))
         elif self._draft.get(place) is not None:
             self._draft.delete(place)
 
@@ -218,7 +222,7 @@ class Timelines:
             return
         self._draft.delete(taken_evidence_key(row_id))
         if self._draft.get(self._keys.entry(key, instant)) is None:
-            self._draft.put(self._keys.entry(key, instant), data, owner=self._keys.subject(key.subject))
+            self._draft.put(self._keys.entry(key, instant), data, owner=self._owner(key))
 
     def restore(self, row: Memory) -> MutationResult:
         """Take a row's retraction back: it holds again where nothing later says otherwise.
@@ -274,7 +278,9 @@ class Timelines:
         for one, entry in zip(plan.segments, segments, strict=True):
             if entry != one.was:
                 self._draft.put(
-                    self._keys.entry(key, entry.valid_from), codec.encode_segment(entry), owner=self._keys.subject(key.subject)
+                    self._keys.entry(key, entry.valid_from),
+                    codec.encode_segment(entry),
+                    owner=self._owner(key),
                 )
         for entry in plan.gone:
             if entry.is_row:
@@ -417,9 +423,13 @@ class Timelines:
         """Write the head of a timeline whose entries somebody else has changed."""
         self._touch_head(key, self._surveyor.epoch(key))
 
+    def _owner(self, key: FactKey) -> bytes:
+        """Return the tag of the subject whose content a timeline is."""
+        return self._keys.subject(key.subject)
+
     def _touch_head(self, key: FactKey, epoch: int) -> None:
         """Write the head, so that the key's version becomes this commit's revision."""
-        self._draft.put(self._keys.head(key), codec.encode_head(epoch), owner=self._keys.subject(key.subject))
+        self._draft.put(self._keys.head(key), codec.encode_head(epoch), owner=self._owner(key))
 
 
 def _over(entry: Entry, segments: Sequence[Entry]) -> Entry | None:
