@@ -243,12 +243,13 @@ class SealedStore:
         """See ``Store.commit``."""
         tag, sealing = self._begin(partition, batch)
         try:
+            outcome = self._inner.commit(partition, sealing.batch)
             for _ in range(_COMMIT_TRIES_MAX):
-                outcome = self._inner.commit(partition, sealing.batch)
                 again = self._buried(partition, tag, sealing, outcome)
                 if again is None:
                     break
                 sealing = again
+                outcome = self._inner.commit(partition, sealing.batch)
             return self._told(tag, sealing, outcome)
         finally:
             sealing.lease.release()
