@@ -361,7 +361,8 @@ class Applier:
         if not memory.on_timeline or instant >= memory.valid_to:
             raise PillionError(Reason.ALREADY_ENDED, "the memory had ended by that instant")
         never = instant <= memory.valid_from
-        self._draft.put(taken_key(memory.id), codec.encode_ending(memory))
+        owner = self._keys.subject(memory.subject)
+        self._draft.put(taken_key(memory.id), codec.encode_ending(memory), owner=owner)
         retracted = replace(
             memory,
             valid_to=memory.valid_to if never else instant,
