@@ -1,7 +1,8 @@
 """Encryption at rest: a store over another one, and the keys it seals with.
 
-``opening.open_sealed`` opens both; ``store`` is the store, ``keyring`` has the keys, ``master``
-those who keep the master key. ``docs/data-file.md`` shows the bytes, ``docs/adr/0015`` says why.
+``opening.open_sealed`` opens both; ``store`` is the store (``reading`` its reading half),
+``keyring`` has the keys, ``master`` those who keep the master key. ``docs/data-file.md`` shows the
+bytes, ``docs/adr/0015`` says why.
 """
 
 from pillion_storage.sealed.books import refuse_sealed

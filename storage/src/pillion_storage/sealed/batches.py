@@ -13,7 +13,8 @@ from pillion_storage.sealed.layout import NO_OWNER
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from pillion_storage.sealed.keyring import Keyring, Lease
+    from pillion_storage.sealed.keyring import Keyring
+    from pillion_storage.sealed.leases import Lease
 
 
 class Sealing(NamedTuple):

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Final
 
 from pillion_storage.api import KEY_SPACE_END, Batch
 from pillion_storage.errors import Corrupt, KeyringUnusable
-from pillion_storage.sealed.store import BOOKS, SealedStore
+from pillion_storage.sealed.reading import BOOKS
+from pillion_storage.sealed.store import SealedStore
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

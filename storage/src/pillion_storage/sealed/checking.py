@@ -11,7 +11,7 @@ from pillion_storage.sealed import envelope
 from pillion_storage.sealed.books import MARKER, PLAIN
 from pillion_storage.sealed.keyring import Keyring
 from pillion_storage.sealed.opener import Opener
-from pillion_storage.sealed.store import BOOKS
+from pillion_storage.sealed.reading import BOOKS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -8,14 +8,13 @@ Invariants:
   disk, no value is being committed under it, and no thread gets it from memory again.
 * A key's id is random and never used twice. An id is live, or known to be destroyed, or unknown;
   unknown means that the keyring is older than the data, and is an error, never "absent".
-* ``_lock`` guards what is in memory; ``_file_lock`` the file, and is taken first.
+* ``_lock`` guards what is in memory, ``Holdings`` too; ``_file_lock`` the file, and is taken first.
 
 Data keys are unwrapped when they are first used, and a bounded number of them is kept.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
 import secrets
 import threading
@@ -23,11 +22,13 @@ from typing import TYPE_CHECKING, Final
 
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from pillion_storage.errors import Corrupt, KeyringUnusable, MasterKeyUnusable, StoreForked
+from pillion_storage.errors import Corrupt, MasterKeyUnusable, StoreForked
 from pillion_storage.sealed import layout
 from pillion_storage.sealed.ciphers import CIPHERS_MAX, Ciphers
+from pillion_storage.sealed.holdings import Holdings
 from pillion_storage.sealed.keyfile import KeyFile
 from pillion_storage.sealed.layout import NO_OWNER, Header, KeyRecord, Kind, RingKeys
+from pillion_storage.sealed.leases import Append, Lease
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
@@ -42,31 +43,6 @@ SEALS_MAX: Final = 1 << 30
 _CONTEXT: Final = b"pillion keyring "
 _NONCE_BYTES: Final = 12
 _NO_KEY: Final = bytes(60)
-
-
-class Lease:
-    """Keys to seal one batch with. While it is held none of them is destroyed."""
-
-    __slots__ = ("_release", "keys")
-
-    def __init__(
-        self, keys: dict[bytes, tuple[bytes, AESGCM]], release: Callable[[], None]
-    ) -> None:
-        self.keys = keys  # by owner's tag: the key's id, and the cipher
-        self._release = release
-
-    def release(self) -> None:
-        """Give the keys back. Called once."""
-        self._release()
-
-
-class _Append:
-    """New records that go to disk together."""
-
-    def __init__(self) -> None:
-        self.records: list[KeyRecord] = []
-        self.done = False
-        self.error: Exception | None = None
 
 
 class Keyring:
@@ -97,13 +73,9 @@ class Keyring:
         self._lock = threading.Lock()
         self._idle = threading.Condition(self._lock)
         self._file_lock = threading.Lock()
-        self._records: dict[bytes, bytes] = {}
-        self._active: dict[bytes, bytes] = {}  # partition's and owner's tag: id of the newest key
-        self._secrets: dict[bytes, bytes] = {}  # partition's tag: id of its secret
-        self._destroyed: dict[bytes, set[bytes]] = {}  # by partition's tag
-        self._gone: set[bytes] = set()  # all destroyed ids
-        self._unsynced: dict[bytes, _Append] = {}
-        self._collecting: _Append | None = None
+        self._held = Holdings()
+        self._unsynced: dict[bytes, Append] = {}
+        self._collecting: Append | None = None
         self._leases: dict[bytes, int] = {}
         self._seals: dict[bytes, int] = {}
         self._ciphers = Ciphers(ciphers_max)
@@ -155,26 +127,9 @@ class Keyring:
         bodies, end = layout.read_records(data, keys, header.generation)
         self._header, self._keys = header, keys
         for body in bodies:
-            self._take_in(body)
+            self._held.take_in(body)
+        self.store_is_sealed = self._held.store_was_marked
         self._file.adopt(header, end)
-
-    def _take_in(self, body: bytes) -> None:
-        kind = body[0]
-        if kind == Kind.DESTROYED:
-            ids = layout.unpack_destroyed(body)
-            self._destroyed.setdefault(layout.partition_of(body), set()).update(ids)
-            self._gone.update(ids)
-            return
-        record = layout.unpack_record(body)
-        self._records[record.key_id] = body
-        if kind == Kind.DATA:
-            self._active[record.partition + record.owner] = record.key_id
-        elif kind == Kind.SECRET:
-            self._secrets[record.partition] = record.key_id
-        elif kind == Kind.SEALED:
-            self.store_is_sealed = True
-        else:
-            raise KeyringUnusable(f"the keyring holds a record of an unknown kind, {kind}")
 
     @staticmethod
     def _wrap_own(master: MasterKeys, own: bytes, keyring_id: bytes) -> bytes:
@@ -195,21 +150,12 @@ class Keyring:
     # --- tags ------------------------------------------------------------------------------
 
     def partition_tag(self, partition: Partition) -> bytes:
-        """Give what stands for a partition here: not secret, as its names in the data aren't."""
-        namespace = partition.namespace.encode()
-        return hashlib.blake2b(
-            len(namespace).to_bytes(2, "big") + namespace + partition.tenant.encode(),
-            key=self._header.keyring_id,
-            digest_size=layout.TAG_BYTES,
-        ).digest()
+        """Give what stands for a partition here; see ``layout.partition_tag``."""
+        return layout.partition_tag(self._header.keyring_id, partition)
 
     def owner_tag(self, partition_tag: bytes, owner: bytes) -> bytes:
         """Give what stands for an owner here; without one, for the partition itself."""
-        if not owner:
-            return NO_OWNER
-        return hashlib.blake2b(
-            partition_tag + owner, key=self._header.keyring_id, digest_size=layout.TAG_BYTES
-        ).digest()
+        return layout.owner_tag(self._header.keyring_id, partition_tag, owner)
 
     # --- lending ---------------------------------------------------------------------------
 
@@ -228,9 +174,9 @@ class Keyring:
         """
         with self._lock:
             wanted = {tag: self._ready(partition_tag, tag, seals) for tag in owner_tags}
-            if partition_tag not in self._secrets:
+            if partition_tag not in self._held.secrets:
                 self._make(Kind.SECRET, partition_tag, NO_OWNER)
-            appends = self._appends_of([*wanted.values(), self._secrets[partition_tag]])
+            appends = self._appends_of([*wanted.values(), self._held.secrets[partition_tag]])
             for key_id in wanted.values():
                 self._leases[key_id] = self._leases.get(key_id, 0) + 1
         try:
@@ -243,7 +189,7 @@ class Keyring:
 
     def _ready(self, partition_tag: bytes, owner_tag: bytes, seals: int) -> bytes:
         """Give the id of the key to seal with now; a worn one is succeeded by a new one."""
-        key_id = self._active.get(partition_tag + owner_tag)
+        key_id = self._held.active.get(partition_tag + owner_tag)
         if key_id is not None:
             sealed = self._seals.get(key_id, 0) + seals
             if sealed <= self._seals_max:
@@ -257,24 +203,20 @@ class Keyring:
     def _make(self, kind: Kind, partition_tag: bytes, owner_tag: bytes) -> bytes:
         """Make a key, to be written with the next append."""
         key_id = self._random(layout.ID_BYTES)
-        while key_id in self._records or key_id in self._gone:
+        while key_id in self._held.records or key_id in self._held.gone:
             key_id = self._random(layout.ID_BYTES)
         bare = KeyRecord(kind, key_id, partition_tag, owner_tag, self._clock_us(), _NO_KEY)
         draw = self._secret_bytes if kind is Kind.SECRET else self._random
         key = draw(layout.KEY_BYTES)
         record = self._keys.wrapped(bare, key, self._random(_NONCE_BYTES))
         if self._collecting is None:
-            self._collecting = _Append()
+            self._collecting = Append()
         self._collecting.records.append(record)
         self._unsynced[key_id] = self._collecting
-        self._records[key_id] = layout.pack_record(record)
-        if kind == Kind.DATA:
-            self._active[partition_tag + owner_tag] = key_id
-        elif kind == Kind.SECRET:
-            self._secrets[partition_tag] = key_id
+        self._held.add(record)
         return key_id
 
-    def _appends_of(self, key_ids: Iterable[bytes]) -> list[_Append]:
+    def _appends_of(self, key_ids: Iterable[bytes]) -> list[Append]:
         appends = []
         for key_id in key_ids:
             append = self._unsynced.get(key_id)
@@ -282,7 +224,7 @@ class Keyring:
                 appends.append(append)
         return appends
 
-    def _await(self, appends: Sequence[_Append]) -> None:
+    def _await(self, appends: Sequence[Append]) -> None:
         """Return when these are on disk. Who gets the file first writes for all who wait."""
         for append in appends:
             if not append.done:
@@ -292,12 +234,12 @@ class Keyring:
             if append.error is not None:
                 raise append.error
 
-    def _write(self, append: _Append) -> None:
+    def _write(self, append: Append) -> None:
         self._check_process()
         with self._lock:
             if self._collecting is append:
                 self._collecting = None
-            bodies = [self._records[record.key_id] for record in append.records]
+            bodies = [self._held.records[record.key_id] for record in append.records]
         try:
             self._file.append(bodies, self._keys)
         except Exception as error:
@@ -311,22 +253,14 @@ class Keyring:
         if os.getpid() != self._pid:
             raise StoreForked("this keyring was opened before a fork; open it in the child")
 
-    def _settle(self, append: _Append, error: Exception | None) -> None:
+    def _settle(self, append: Append, error: Exception | None) -> None:
         for record in append.records:
             self._unsynced.pop(record.key_id, None)
             if error is not None:
-                self._drop(record.key_id)
+                self._held.drop(record.key_id)
+                self._seals.pop(record.key_id, None)
         append.error = error
         append.done = True
-
-    def _drop(self, key_id: bytes) -> None:
-        record = layout.unpack_record(self._records.pop(key_id))
-        place = record.partition + record.owner
-        if self._active.get(place) == key_id:
-            del self._active[place]
-        if self._secrets.get(record.partition) == key_id:
-            del self._secrets[record.partition]
-        self._seals.pop(key_id, None)
 
     def _release(self, key_ids: Iterable[bytes]) -> None:
         with self._lock:
@@ -353,9 +287,9 @@ class Keyring:
         cipher = self._ciphers.old(key_id)
         if cipher is None:
             with self._lock:
-                body, keys = self._records.get(key_id), self._keys
+                body, keys = self._held.records.get(key_id), self._keys
             if body is None:
-                if key_id in self._gone:
+                if key_id in self._held.gone:
                     return None
                 raise Corrupt(
                     f"key {key_id.hex()}",
@@ -364,7 +298,7 @@ class Keyring:
                 )
             cipher = AESGCM(keys.unwrapped(layout.unpack_record(body)))
         with self._lock:
-            if key_id not in self._records:  # destroyed just now
+            if key_id not in self._held.records:  # destroyed just now
                 return None
             self._ciphers.keep(key_id, cipher)
         return cipher
@@ -377,21 +311,21 @@ class Keyring:
 
     def has_destroyed(self, partition_tag: bytes) -> bool:
         """Say whether a key of this partition was ever destroyed."""
-        return partition_tag in self._destroyed
+        return partition_tag in self._held.destroyed
 
     def is_destroyed(self, key_id: bytes) -> bool:
         """Say whether this key was destroyed."""
-        return key_id in self._gone
+        return key_id in self._held.gone
 
     # --- secrets ---------------------------------------------------------------------------
 
     def secret(self, partition_tag: bytes) -> bytes | None:
         """Give a partition's secret, once it is on disk; None: it has none here."""
         with self._lock:
-            key_id = self._secrets.get(partition_tag)
+            key_id = self._held.secrets.get(partition_tag)
             if key_id is None:
                 return None
-            body, keys = self._records[key_id], self._keys
+            body, keys = self._held.records[key_id], self._keys
             appends = self._appends_of([key_id])
         self._await(appends)
         return keys.unwrapped(layout.unpack_record(body))
@@ -399,7 +333,7 @@ class Keyring:
     def make_secret(self, partition_tag: bytes) -> bytes:
         """Give a partition's secret, made if there is none. On disk when this returns."""
         with self._lock:
-            if partition_tag not in self._secrets:
+            if partition_tag not in self._held.secrets:
                 self._make(Kind.SECRET, partition_tag, NO_OWNER)
         secret = self.secret(partition_tag)
         if secret is None:
@@ -419,13 +353,7 @@ class Keyring:
     def keys_of(self, partition_tag: bytes, owner_tag: bytes | None) -> list[bytes]:
         """Give the ids of all keys of an owner, or (None) of a whole partition. Linear."""
         with self._lock:
-            return [
-                key_id
-                for key_id, body in self._records.items()
-                if body[0] == Kind.DATA
-                and layout.partition_of(body) == partition_tag
-                and (owner_tag is None or layout.unpack_record(body).owner == owner_tag)
-            ]
+            return self._held.keys_of(partition_tag, owner_tag)
 
     def retire(self, partition_tag: bytes, owner_tag: bytes) -> list[bytes]:
         """Give the ids of an owner's keys, none of which will seal another value.
@@ -435,11 +363,11 @@ class Keyring:
         retirement unless a new key was made meanwhile.
         """
         with self._lock:
-            self._active.pop(partition_tag + owner_tag, None)
+            self._held.active.pop(partition_tag + owner_tag, None)
         ids = self.keys_of(partition_tag, owner_tag)
         with self._lock:
             # A key made by a writer in between is the successor, and is in use already.
-            successor = self._active.get(partition_tag + owner_tag)
+            successor = self._held.active.get(partition_tag + owner_tag)
             ids = [key_id for key_id in ids if key_id != successor]
             self._idle.wait_for(lambda: not any(key_id in self._leases for key_id in ids))
         return ids
@@ -454,33 +382,35 @@ class Keyring:
         """
         with self._lock:
             doomed = {
-                key_id: layout.unpack_record(self._records[key_id])
+                key_id: layout.unpack_record(self._held.records[key_id])
                 for key_id in key_ids
-                if key_id in self._records
+                if key_id in self._held.records
             }
             for key_id, record in doomed.items():
                 place = record.partition + record.owner
-                if self._active.get(place) == key_id:
-                    del self._active[place]
+                if self._held.active.get(place) == key_id:
+                    del self._held.active[place]
             self._idle.wait_for(lambda: not any(key_id in self._leases for key_id in doomed))
         if not doomed:
             return 0
         with self._file_lock, self._lock:
             doomed = {
-                key_id: record for key_id, record in doomed.items() if key_id in self._records
+                key_id: record for key_id, record in doomed.items() if key_id in self._held.records
             }
-            gone = {tag: set(ids) for tag, ids in self._destroyed.items()}
+            gone = {tag: set(ids) for tag, ids in self._held.destroyed.items()}
             for key_id, record in doomed.items():
                 gone.setdefault(record.partition, set()).add(key_id)
-            kept = {key_id: body for key_id, body in self._records.items() if key_id not in doomed}
+            kept = {
+                key_id: body for key_id, body in self._held.records.items() if key_id not in doomed
+            }
             try:
                 self._rewrite(self._header.blob, kept, gone, self._keys)
             except BaseException:
                 for key_id, record in doomed.items():
-                    self._active.setdefault(record.partition + record.owner, key_id)
+                    self._held.active.setdefault(record.partition + record.owner, key_id)
                 raise
-            self._records, self._destroyed = kept, gone
-            self._gone.update(doomed)
+            self._held.records, self._held.destroyed = kept, gone
+            self._held.gone.update(doomed)
             for key_id in doomed:
                 self._ciphers.drop(key_id)
                 self._seals.pop(key_id, None)
@@ -500,13 +430,13 @@ class Keyring:
         keys = RingKeys(own, self._header.keyring_id)
         with self._file_lock, self._lock:
             rewrapped = {}
-            for key_id, body in self._records.items():
+            for key_id, body in self._held.records.items():
                 record = layout.unpack_record(body)
                 key = self._keys.unwrapped(record)
                 again = keys.wrapped(record, key, self._random(_NONCE_BYTES))
                 rewrapped[key_id] = layout.pack_record(again)
-            self._rewrite(blob, rewrapped, self._destroyed, keys)
-            self._records, self._keys, self._master = rewrapped, keys, master
+            self._rewrite(blob, rewrapped, self._held.destroyed, keys)
+            self._held.records, self._keys, self._master = rewrapped, keys, master
 
     def _rewrite(
         self,

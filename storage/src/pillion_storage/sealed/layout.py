@@ -33,6 +33,8 @@ from pillion_storage.errors import KeyringUnusable, NewerFormat
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from pillion.domain.scope import Partition
+
 FORMAT: Final = 1
 MAGIC: Final = b"PILLKEYS"
 HEADER_BYTES: Final = 2048
@@ -181,6 +183,23 @@ def unpack_record(body: bytes) -> KeyRecord:
 def partition_of(body: bytes) -> bytes:
     """Give the partition's tag of any record."""
     return body[12:_IDS_AT]
+
+
+def partition_tag(keyring_id: bytes, partition: Partition) -> bytes:
+    """Give what stands for a partition: not secret, as its names in the data aren't."""
+    namespace = partition.namespace.encode()
+    return hashlib.blake2b(
+        len(namespace).to_bytes(2, "big") + namespace + partition.tenant.encode(),
+        key=keyring_id,
+        digest_size=TAG_BYTES,
+    ).digest()
+
+
+def owner_tag(keyring_id: bytes, partition: bytes, owner: bytes) -> bytes:
+    """Give what stands for an owner in the partition of a tag."""
+    if not owner:
+        return NO_OWNER
+    return hashlib.blake2b(partition + owner, key=keyring_id, digest_size=TAG_BYTES).digest()
 
 
 def pack_destroyed(partition: bytes, key_ids: Iterable[bytes]) -> Iterator[bytes]:
