@@ -12,7 +12,6 @@ from pillion.domain.values import Value, ValueKind
 from pillion.jobs.operations import OperationsJob
 from pillion.service import migrating
 from pillion.service.operations import RunningOperations
-from pillion_storage.ram import store as ram_store
 from pillion_testing.fakes import uuid7
 from pillion_testing.migrating import INFERRED, NUMBER, TEXT, TO_INT, ByHand, history
 from pillion_testing.service import ram_service, refusal
@@ -25,10 +24,11 @@ def hand():
     made.service.close()
 
 
-def of_at_most(monkeypatch, records):
+def of_at_most(hand, monkeypatch, records):
     """A store of which one commit takes so many records, and depends on so many."""
-    small = dataclasses.replace(ram_store.FEATURES, batch_ops_max=records)
-    monkeypatch.setattr(ram_store, "FEATURES", small)
+    store = hand.service.store
+    small = dataclasses.replace(store.features, batch_ops_max=records)
+    monkeypatch.setattr(store, "_features", small)
     monkeypatch.setattr(migrating, "TIDY_ROWS", records // 2)
 
 
@@ -39,7 +39,7 @@ def test_a_timeline_has_more_rows_than_a_commit_may_depend_on(hand, monkeypatch,
     for number in range(120):
         service.put(str(number) if fits else f"x{number}", valid_from=number + 1)
     service.register(NUMBER, existing=ExistingValues.MAY_DIFFER)
-    of_at_most(monkeypatch, 100)
+    of_at_most(hand, monkeypatch, 100)
     operation = hand.migrate(TO_INT).operation
     done = hand.finish(operation)
     assert done.state is OperationState.SUCCEEDED
@@ -50,9 +50,9 @@ def test_a_timeline_has_more_rows_than_a_commit_may_depend_on(hand, monkeypatch,
 def test_what_no_commit_takes_ends_the_migration(hand, monkeypatch):
     history(hand)
     operation = hand.migrate(TO_INT).operation
-    of_at_most(monkeypatch, 2)
+    of_at_most(hand, monkeypatch, 2)
     assert not hand.step(operation)
-    of_at_most(monkeypatch, 100)
+    of_at_most(hand, monkeypatch, 100)
     failed = hand.get(operation)
     assert failed.state is OperationState.FAILED
     assert failed.failure_reason == Reason.LIMIT_EXCEEDED.value
