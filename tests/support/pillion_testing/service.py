@@ -42,6 +42,7 @@ from pillion.summarizers.details import lost_details
 from pillion.summarizers.extractive import create as create_extractive
 from pillion_storage.api import KEY_SPACE_END, StoreSettings
 from pillion_storage.lmdb import open_store as open_lmdb
+from pillion_storage.sealed import FileMasterKey, SealSettings, open_sealed
 
 from pillion_testing.fakes import CountingIds, FakeClock, Patience
 from pillion_testing.owners import OwnersChecked
@@ -410,8 +411,8 @@ def ram_service(**more) -> Service:
     return Service(OwnersChecked(StoreSettings(clock_us=clock.now_us)), clock=clock, **more)
 
 
-def lmdb_service(directory, **more) -> Service:
-    """A service over an LMDB store in a directory."""
+def lmdb_service(directory, *, sealed=False, **more) -> Service:
+    """A service over an LMDB store in a directory, with encryption if it is to be sealed."""
     clock = more.pop("clock", None) or FakeClock()
     settings = StoreSettings(
         directory=directory,
@@ -419,4 +420,8 @@ def lmdb_service(directory, **more) -> Service:
         size_bytes_max=256 << 20,
         clock_us=clock.now_us,
     )
-    return Service(open_lmdb(settings), clock=clock, **more)
+    if not sealed:
+        return Service(open_lmdb(settings), clock=clock, **more)
+    keys = directory / "keys"
+    seals = SealSettings(keys, FileMasterKey(keys / "master.key"))
+    return Service(open_sealed(open_lmdb, settings, seals), clock=clock, **more)

@@ -22,10 +22,14 @@ _spec.loader.exec_module(make)
 FORMATS = sorted(one.name for one in STORES.glob("format-*"))
 
 
-@pytest.fixture(params=FORMATS)
+@pytest.fixture(params=[(one, sealed) for one in FORMATS for sealed in (False, True)], ids=str)
 def kept(request, tmp_path):
-    """A copy of a kept store, opened by this version, and what it once answered."""
-    source = STORES / request.param
+    """A copy of a kept store, opened by this version, and what it once answered.
+
+    The kept stores are plain; with encryption on, this opening is the one that marks them.
+    """
+    name, sealed = request.param
+    source = STORES / name
     directory = tmp_path / "store"
     directory.mkdir()
     with gzip.open(source / "data.mdb.gz") as packed, (directory / "data.mdb").open("wb") as data:
@@ -33,7 +37,7 @@ def kept(request, tmp_path):
     answers = json.loads((source / "answers.json").read_text())
     clock = FakeClock()
     clock.now = answers["now"]
-    service = lmdb_service(directory, clock=clock)
+    service = lmdb_service(directory, sealed=sealed, clock=clock)
     for _ in range(1000):  # ids that were given out then
         service.ids.new_id()
     yield service, answers, directory
