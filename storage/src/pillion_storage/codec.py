@@ -11,7 +11,7 @@ Ids are 16 raw bytes, instants microseconds since the epoch, FOREVER is left out
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 from uuid import UUID
 
 import msgpack
@@ -152,6 +152,7 @@ _OPTIONAL: Final[tuple[_Field, ...]] = (
     (34, "in_set", False, None, None),
 )
 _BY_NUMBER: Final = {number: (name, read) for number, name, _, _, read in _OPTIONAL}
+_STATUS: Final = 13
 _RECURRENCE: Final = 25
 _NO_RECURRENCE: Final = Recurrence()
 
@@ -209,6 +210,28 @@ def decode_memory(
         if recurrence is not None:
             required["recurrence"] = Recurrence(recurrence[0], _ids_of(recurrence[1]))
         return Memory(**required)
+    except _MISSHAPEN as error:
+        raise Corrupt(f"memory {memory_id}", type(error).__name__) from error
+
+
+class MemoryGlimpse(NamedTuple):
+    """What puts a version of a memory in its place among others."""
+
+    valid_from: int
+    updated_at: int
+    status: MemoryStatus
+
+
+def glimpse_memory(memory_id: UUID, data: bytes) -> MemoryGlimpse:
+    """Return a little of a stored memory, several times sooner than all of it.
+
+    Raises:
+        Corrupt: It cannot be read as a memory.
+    """
+    fields: Fields = unpack(data)
+    try:
+        status = MemoryStatus(fields.get(_STATUS, MemoryStatus.STATED))
+        return MemoryGlimpse(fields[5], fields[7], status)
     except _MISSHAPEN as error:
         raise Corrupt(f"memory {memory_id}", type(error).__name__) from error
 

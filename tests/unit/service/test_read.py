@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from pillion.domain.errors import PillionError, Reason
 from pillion.domain.memory import EndReason, MemoryStatus
 from pillion.domain.queries import Filter, ReadAt, Target, Window
+from pillion.service import history
 from pillion_storage import codec
 from pillion_testing.fakes import START, Patience, uuid7
 from pillion_testing.service import (
@@ -284,6 +285,71 @@ def test_a_long_history_of_large_records_is_whole(service):
     first, token, _ = service.history(memory_id=made.id, page_size=1000)
     rest, _, _ = service.history(memory_id=made.id, page_size=1000, page_token=token)
     assert [one.from_revision for one in first + rest] == list(range(1, 202))
+
+
+def test_a_page_of_history_costs_what_is_on_it(service, monkeypatch):
+    """What a page passes is neither decoded whole nor dated."""
+    made = service.one(add("0"))
+    for number in range(1, 60):
+        service.write(patch(made.id, text=str(number)))
+    whole, _, _ = service.history(memory_id=made.id)
+    assert len(whole) == 60
+    asked = []
+    decode, changes = codec.decode_memory, service.store.changes
+    monkeypatch.setattr(codec, "decode_memory", lambda *a: asked.append("decode") or decode(*a))
+    monkeypatch.setattr(
+        service.store, "changes", lambda *a, **more: asked.append("time") or changes(*a, **more)
+    )
+    first, token, _ = service.history(memory_id=made.id, page_size=2)
+    more, _, _ = service.history(memory_id=made.id, page_size=30, page_token=token)
+    assert first + more == whole[:32]
+    assert (asked.count("decode"), asked.count("time")) == (32, 3 + 31)
+
+
+@pytest.mark.parametrize("checks", [2, 5])
+def test_a_history_ends_with_its_deadline_within_one_memory(service, monkeypatch, checks):
+    monkeypatch.setattr(history, "VERSIONS_STEP", 10)
+    made = service.one(add("0"))
+    for number in range(1, 60):
+        service.write(patch(made.id, text=str(number)))
+    read = []
+    versions = service.store.versions
+    monkeypatch.setattr(
+        service.store, "versions", lambda *a, **more: read.append(1) or versions(*a, **more)
+    )
+
+    class RunningOut(Patience):
+        """A deadline that passes after some looks at it."""
+
+        left = checks
+
+        def check(self):
+            self.left -= 1
+            if self.left < 0:
+                raise PillionError(Reason.DEADLINE_EXCEEDED, "the deadline has passed")
+
+    service.patience = RunningOut()
+    with service.refuses(Reason.DEADLINE_EXCEEDED):
+        service.history(memory_id=made.id, page_size=1)
+    assert len(read) <= checks
+
+
+def test_what_a_trim_takes_while_a_page_is_made_is_not_on_it(service, monkeypatch):
+    made = service.one(add("0"))
+    for number in range(1, 6):
+        service.write(patch(made.id, text=str(number)))
+    check = history.check_kept
+    trims = iter([{"history_before": 4, "feed_before": 0, "tokens_before_us": 0}])
+
+    def meanwhile(*args):
+        check(*args)
+        for trim in trims:
+            service.store.trim(service.partition, **trim)
+
+    monkeypatch.setattr(history, "check_kept", meanwhile)
+    entries, token, _ = service.history(memory_id=made.id)
+    assert [one.memory.text for one in entries] == ["3", "4", "5"]
+    assert not token
 
 
 def test_history_of_what_never_was_is_not_found(service):

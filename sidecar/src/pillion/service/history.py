@@ -6,7 +6,7 @@ there, and what ended later is still held.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pillion_storage import codec
 from pillion_storage.api import HistoryGone
@@ -29,15 +29,29 @@ if TYPE_CHECKING:
 
     from pillion_storage.api import Store
     from pillion_storage.keys import KeySpace
+    from pillion_storage.values import KeyVersion
 
-    from pillion.domain.memory import Memory
     from pillion.domain.queries import ReadAt
     from pillion.domain.scope import FactKey, Partition
     from pillion.ports import Clock, Deadline
     from pillion.service.partitions import KeySpaces
 
 ROWS_STEP: Final = 1000
+VERSIONS_STEP: Final = 500  # of one memory, between two looks at the deadline
 SKIP_BYTES: Final = 8  # of how many entries came on earlier pages, in a page token
+
+
+class _Place(NamedTuple):
+    """Where a version comes in a history, by its first three fields, and little more.
+
+    A page decodes and dates the versions that are on it, not those that it passes.
+    """
+
+    valid_from: int
+    from_revision: int
+    memory_id: UUID
+    to_revision: int  # 0: it is still held
+    ended_at: int  # when the server made what ended it
 
 
 class History:
@@ -90,33 +104,31 @@ class History:
             ids = self._rows_ever(partition, keys, fact, revision)
         else:
             ids = [memory_id] if memory_id is not None else []
-        entries: list[HistoryEntry] = []
-        times = RecordedTimes(self._store, partition)
+        places: list[_Place] = []
         for one in ids:
-            deadline.check()
-            entries.extend(
-                version
-                for version in self._versions(partition, one, revision, times)
-                # A guess is kept under the key and was never part of the timeline.
-                if fact is None or _is_row_of(version.memory, fact)
-            )
+            places.extend(self._places(partition, one, fact, revision, deadline))
         # While versions were gathered, a trim may have taken some of them.
         check_kept(self._store, partition, revision)
-        if not entries:
+        if not places:
             raise not_found("fact" if fact is not None else "memory", memory_id or fact.attribute)  # type: ignore[union-attr]
-        ordered = sorted(
-            entries, key=lambda one: (one.memory.valid_from, one.from_revision, one.memory.id)
-        )
+        places.sort()
         page: list[HistoryEntry] = []
         bytes_left = PAGE_BYTES_MAX
-        for entry in ordered[skip : skip + size]:
+        rest = skip
+        times = RecordedTimes(self._store, partition)
+        for place in places[skip : skip + size]:
             if bytes_left <= 0:
                 break
+            deadline.check()
+            rest += 1
+            entry = self._entry(partition, place, times)
+            if entry is None:  # a trim took it since, and maybe the revision with it
+                check_kept(self._store, partition, revision)
+                continue
             page.append(entry)
             bytes_left -= record_bytes(entry.memory)
-        rest = skip + len(page)
         next_token = ""
-        if rest < len(ordered):
+        if rest < len(places):
             next_token = PageToken(revision, 0, rest.to_bytes(SKIP_BYTES, "big"), digest).encode()
         return tuple(page), next_token, revision
 
@@ -139,37 +151,69 @@ class History:
             start = page.next_start
         return ids
 
-    def _versions(
-        self, partition: Partition, memory_id: UUID, revision: int, times: RecordedTimes
-    ) -> Iterator[HistoryEntry]:
-        """Yield a memory's versions up to a revision, newest first."""
+    def _places(
+        self,
+        partition: Partition,
+        memory_id: UUID,
+        fact: FactKey | None,
+        revision: int,
+        deadline: Deadline,
+    ) -> Iterator[_Place]:
+        """Yield where a memory's versions up to a revision come in order, newest first.
+
+        With a fact, only those that are rows of it.
+        """
         before: int | None = None
-        following: Memory | None = None
-        while versions := self._store.versions(partition, memory_key(memory_id), before=before):
+        following_at: int | None = None
+        deadline.check()
+        while versions := self._store.versions(
+            partition, memory_key(memory_id), before=before, limit=VERSIONS_STEP
+        ):
             for one in reversed(versions):
                 if one.version > revision:
                     continue
-                memory = codec.decode_memory(memory_id, one.value, one.version)
-                ended = one.ended if one.ended is not None and one.ended <= revision else None
-                ended_at = None
-                if ended is not None:
-                    ended_at = times.of(ended, (following or memory).updated_at)
-                yield HistoryEntry(
-                    memory=memory,
-                    from_revision=one.version,
-                    to_revision=ended or 0,
-                    recorded_from=times.of(one.version, memory.updated_at),
-                    recorded_to=ended_at,
-                )
-                following = memory
+                seen = codec.glimpse_memory(memory_id, one.value)
+                ended = one.ended if one.ended is not None and one.ended <= revision else 0
+                if _is_row_of(fact, memory_id, one, seen.status):
+                    made_at = seen.updated_at if following_at is None else following_at
+                    yield _Place(seen.valid_from, one.version, memory_id, ended, made_at)
+                following_at = seen.updated_at
             before = versions[0].version  # a page may be short without being the last
+            deadline.check()
+
+    def _entry(
+        self, partition: Partition, place: _Place, times: RecordedTimes
+    ) -> HistoryEntry | None:
+        """Return a version with all that is told of it; None: a trim has taken it meanwhile."""
+        began, key = place.from_revision, memory_key(place.memory_id)
+        found = self._store.versions(partition, key, before=began + 1, limit=1)
+        if not found or found[0].version != began:
+            return None
+        memory = codec.decode_memory(place.memory_id, found[0].value, began)
+        ended = place.to_revision
+        return HistoryEntry(
+            memory=memory,
+            from_revision=began,
+            to_revision=ended,
+            recorded_from=times.of(began, memory.updated_at),
+            recorded_to=times.of(ended, place.ended_at) if ended else None,
+        )
 
 
-def _is_row_of(memory: Memory, fact: FactKey) -> bool:
-    """Return whether a memory under a fact's key is a row of it, or of the member it names."""
-    if memory.status is MemoryStatus.CANDIDATE:
+def _is_row_of(
+    fact: FactKey | None, memory_id: UUID, version: KeyVersion, status: MemoryStatus
+) -> bool:
+    """Return whether a version under a fact's key is a row of it, or of the member it names.
+
+    A guess is kept under the key and was never part of the timeline.
+    """
+    if fact is None:
+        return True
+    if status is MemoryStatus.CANDIDATE:
         return False
-    return not fact.member or memory.fact_key == fact
+    if not fact.member:
+        return True
+    return codec.decode_memory(memory_id, version.value, version.version).fact_key == fact
 
 
 class RecordedTimes:
