@@ -1,5 +1,6 @@
 """Migrations: values, timelines and text follow; live writers win; ends right after a kill."""
 
+import contextlib
 import json
 
 import pytest
@@ -17,7 +18,9 @@ from pillion_testing.service import (
     confirm,
     member_of,
     put_fact,
+    ram_service,
     refusal,
+    restore,
     retract,
 )
 
@@ -339,3 +342,50 @@ def test_replace_and_the_same_value_next_to_each_other(hand):
     assert [service.value_at(at) for at in (2, 6, 10)] == ["a", "a", "c"]
     assert service.put("x", valid_from=7).outcome is Outcome.INSERTED
     assert [service.value_at(at) for at in (2, 6, 8, 10)] == ["a", "a", "x", "c"]
+
+
+UPPER = tuple(
+    Replace(Value(ValueKind.TEXT, one), Value(ValueKind.TEXT, one.upper())) for one in "ac"
+)
+
+
+def retracted(service, instant):
+    """A row with evidence that names a later end, and what is retracted of it from an instant."""
+    service.put("a", valid_from=1, valid_to=30)
+    row = service.put("c", valid_from=3, valid_to=9)
+    for begin, end in ((5, 8), (6, 14), (12, 20)):
+        assert service.put("c", valid_from=begin, valid_to=end).outcome is Outcome.EVIDENCE
+    service.write(retract(row.id, valid_to=instant))
+    return row.id
+
+
+def said(service):
+    return [service.value_at(at) for at in range(33)]
+
+
+@pytest.mark.parametrize("instant", [3, 4, 5, 6, 7, 12, 13, 19])
+@pytest.mark.parametrize("back", [False, True])
+def test_a_restore_after_a_migration_gives_back_all_that_was_taken(hand, instant, back):
+    """As without a migration: the rest of a row in its new value, a withdrawn row in its old."""
+    with contextlib.closing(ram_service()) as twin:
+        other = retracted(twin, instant)
+        row = retracted(hand.service, instant)
+        hand.service.register(TEXT)
+        operation = hand.migrate(UPPER, to=1).operation
+        if back:
+            hand.step(operation)
+            assert hand.service.value_at(2) == "A"
+            hand.finish(hand.roll_back(operation))
+        else:
+            assert hand.finish(operation).state is OperationState.SUCCEEDED
+        new = {"a": "a", "c": "c"} if back else {"a": "A", "c": "c" if instant == 3 else "C"}
+        assert said(hand.service) == [one and new[one] for one in said(twin)]
+        hand.service.write(restore(row))
+        twin.write(restore(other))
+        assert said(hand.service) == [one and new[one] for one in said(twin)]
+        assert said(twin)[8:20] == ["c"] * 12
+        # Evidence that is awake again supports its row: where something else ends, it goes on.
+        for service in (hand.service, twin):
+            service.put("x", valid_from=10, valid_to=11)
+        new["x"] = "x"
+        assert said(hand.service) == [one and new[one] for one in said(twin)]

@@ -19,6 +19,8 @@ from pillion_storage.keys import (
     instant_of,
     memory_key,
     prefix_end,
+    taken_evidence_key,
+    taken_key,
     undo_key,
     undo_range,
 )
@@ -28,6 +30,7 @@ from pillion.domain.memory import MemoryStatus
 from pillion.domain.migrations import migrated
 from pillion.domain.operations import OperationState
 from pillion.domain.rendering import render_fact
+from pillion.service.asleep import sleeps_of, taken_follows
 from pillion.service.attribute_rows import AttributeRows
 from pillion.service.catalogue import schema_of
 from pillion.service.draft import Draft
@@ -214,6 +217,7 @@ class Migrating:
             for place, data in work.draft.scan(prefix, prefix_end(prefix), step=SCAN_ROWS)
         ]
         older = self._older_rows(work, [one.memory_id for _, one, _ in entries if one.is_row])
+        asleep = sleeps_of(work.draft, work.keys, key)
         for place, entry, data in entries:
             if not entry.is_row and not entry.is_evidence:
                 continue  # a retraction has no value
@@ -223,6 +227,8 @@ class Migrating:
                     continue
                 stated, vector = work.applier.records.memory(entry.memory_id), b""
             else:
+                if any(one.holds(entry) for one in asleep.get(entry.fingerprint, ())):
+                    continue  # it comes back with its row, which keeps its value
                 stated, vector = codec.decode_evidence_statement(entry.memory_id, data)
             if stated.schema_version >= work.migration.schema_version:
                 continue
@@ -235,12 +241,31 @@ class Migrating:
             if entry.is_row:
                 self._put_row(work, stated, value)
                 work.draft.put(place, codec.encode_segment(moved), owner=owner)
+                if taken_follows(work.draft, work.keys, key, entry, value.fingerprint):
+                    self._kept_evidence(work, checked, entry.memory_id)
+                    asleep = sleeps_of(work.draft, work.keys, key)
             else:
                 changed = _with_value(stated, value, work.migration.schema_version)
                 work.draft.put(place, codec.encode_evidence(moved, changed, vector), owner=owner)
                 work.room -= 1
             work.applier.timelines.touch_head(key)
         return True
+
+    def _kept_evidence(self, work: _Work, checked: CheckedSchema, row_id: UUID) -> None:
+        """Migrate the evidence in whose very place a row's retraction stands."""
+        place = taken_evidence_key(row_id)
+        data = work.draft.get(place)
+        taken = work.draft.get(taken_key(row_id))
+        if data is None or taken is None:
+            return
+        entry = codec.decode_entry(codec.decode_taken(taken).instant, data)
+        stated, vector = codec.decode_evidence_statement(row_id, data)
+        value = value_for(stated, checked, work.migration.steps)
+        if value is not None and stated.schema_version < work.migration.schema_version:
+            changed = _with_value(stated, value, work.migration.schema_version)
+            moved = replace(entry, fingerprint=value.fingerprint)
+            owner = work.keys.subject(stated.subject)
+            work.draft.put(place, codec.encode_evidence(moved, changed, vector), owner=owner)
 
     def _older_rows(self, work: _Work, ids: Sequence[UUID]) -> dict[UUID, Memory]:
         """Return the rows of a timeline that are of an older version, as they are stored.
@@ -326,6 +351,10 @@ class Migrating:
             if entry.is_row and entry.memory_id == memory_id and back.value is not None:
                 moved = replace(entry, fingerprint=back.value.fingerprint)
                 work.draft.put(place, codec.encode_segment(moved), owner=owner)
+                kept = work.draft.get(taken_evidence_key(memory_id))
+                follows = taken_follows(work.draft, work.keys, key, entry, moved.fingerprint)
+                if follows and kept is not None:
+                    self._restore_evidence(work, taken_evidence_key(memory_id), kept, memory_id)
             elif entry.is_evidence and entry.memory_id == memory_id:
                 self._restore_evidence(work, place, data, memory_id)
         return True
