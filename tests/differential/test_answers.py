@@ -87,6 +87,7 @@ MADE = {
     "closed_at": ends,
     "retention_class": names,
     "schema_version": st.integers(0, 9),
+    "in_set": st.booleans(),
     "session_id": names,
     "vector_pending": st.booleans(),
     "version": revisions,
