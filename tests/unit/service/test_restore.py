@@ -46,6 +46,18 @@ def test_a_row_that_was_never_so_returns(service):
     assert service.current().id == row.id
 
 
+def test_a_row_returns_over_the_retraction_that_it_had_replaced(service):
+    first = service.put("z", valid_from=START - 20)
+    service.one(retract(first.id, valid_to=START - 9))
+    row = service.put("a", valid_from=START - 9)
+    service.one(retract(row.id, valid_to=START - 9))
+    assert values(service, 10, 9, 0) == ["z", None, None]
+    service.one(restore(row.id))
+    assert values(service, 10, 9, 0) == ["z", "a", "a"]
+    service.one(retract(row.id, valid_to=START - 9))
+    assert values(service, 10, 9, 0) == ["z", None, None]  # the retraction still stands behind it
+
+
 def test_it_is_refused_where_another_statement_began_there_since(service):
     row = service.put("a", valid_from=START - 9)
     service.one(retract(row.id, valid_to=START - 9))

@@ -398,9 +398,13 @@ def plan_restore(around: Around, taken: Taken) -> Plan:
     row, instant, at = taken.row, taken.instant, around.at
     statements = around.statements()
     segments = around.segments()
+    nothing_to: int | None = None
     if leaves_the_set(row, instant):
         if at is not None and at.continues is None:
-            raise _taken_since(at)
+            if at.shape is not Shape.NOTHING:
+                raise _taken_since(at)
+            segments.pop(instant, None)
+            nothing_to = _nothing_to(at)
         statements[row.rank] = Said(row.rank, end_of(row, row), row.fingerprint, row.source_kind)
     else:
         statements.pop((instant, False), None)
@@ -408,7 +412,7 @@ def plan_restore(around: Around, taken: Taken) -> Plan:
             segments.pop(instant, None)
         elif at is not None and at.nothing_to is not None:
             segments[instant] = replace(at, nothing_to=None)
-    stated = replace(row, nothing_to=None) if instant <= row.valid_from else None
+    stated = replace(row, nothing_to=nothing_to) if instant <= row.valid_from else None
     for one in taken.evidence:
         if one.rank not in statements:
             statements[one.rank] = Said(
