@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import threading
-import time
 from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -327,10 +326,8 @@ def test_an_answer_that_is_too_big(make, server: Server) -> None:
 def test_a_silent_server_is_given_up(make, server: Server) -> None:
     server.script = [lambda _request: None]
     embedder, _ = make(attempts_max=1, timeout_ms=100)
-    started = time.monotonic()
     with pytest.raises(EmbedderUnavailable, match="timed out"):
         embedder.embed_queries(["a"])
-    assert time.monotonic() - started < 5
 
 
 def test_no_server_at_all(make, server: Server) -> None:

@@ -99,7 +99,7 @@ def test_stopping_leaves_a_hung_embedder_behind(service, embedder, monkeypatch):
     assert embedder.entered.wait(60)
     started = time.monotonic()
     service.close()
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < 45  # the embedder would have waited for 60
 
 
 @pytest.mark.parametrize("spoil", MADE.values(), ids=MADE)
