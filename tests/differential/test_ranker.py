@@ -55,7 +55,8 @@ def batch(rng: np.random.Generator, numbers: list[int], dimension: int) -> dict[
         "confidence": rng.choice(unit, n),
         "kind": rng.integers(1, 6, n, dtype=np.uint8),
         "status": rng.integers(1, 4, n, dtype=np.uint8),
-        "flags": rng.choice(np.array([0, 0, 1, 2, 4, 8, 9, 16], np.uint16), n),
+        "flags": rng.choice(np.array([0, 0, 1, 2, 4, 8, 9, 16], np.uint16), n)
+        | rng.choice(np.array([0, 1, 5, 7], np.uint16), n) << ranker.SOURCE_SHIFT,
         "subject": rng.choice(np.array(HASHES, np.uint64), n),
         "context": rng.choice(np.array(HASHES, np.uint64), n),
         "attribute": rng.choice(np.array(HASHES, np.uint64), n),
@@ -133,7 +134,7 @@ def profiles() -> st.SearchStrategy[ranker.Profile]:
     weights = st.tuples(weight, weight, weight).filter(any)
 
     def make(values: tuple[Any, ...]) -> ranker.Profile:
-        (relevance, recency, importance), half_lives, by_attribute, anchor, floor, factor = values
+        (relevance, recency, importance), half_lives, by_attribute, anchor, floor, factors = values
         return ranker.Profile(
             w_relevance=relevance,
             w_recency=recency,
@@ -143,7 +144,8 @@ def profiles() -> st.SearchStrategy[ranker.Profile]:
             attribute_kinds=by_attribute[1],
             recency_anchor=anchor,
             relevance_floor=floor,
-            consolidated_factor=factor,
+            consolidated_factor=factors[0],
+            source_factor=[1.0, *factors[1]],
         )
 
     return st.tuples(
@@ -155,7 +157,11 @@ def profiles() -> st.SearchStrategy[ranker.Profile]:
         ),
         st.sampled_from([0, 1]),
         st.sampled_from([-1.0, 0.0, 0.3, 0.85]),
-        st.sampled_from([0.0, 0.5, 1.0]),
+        st.tuples(
+            st.sampled_from([0.0, 0.5, 1.0]),
+            st.just([1.0] * 7)
+            | st.lists(st.sampled_from([0.0, 0.3, 0.9, 1.0]), min_size=7, max_size=7),
+        ),
     ).map(make)
 
 
@@ -532,6 +538,9 @@ def test_a_malformed_search_is_refused(changes: dict[str, Any], message: str) ->
         {"relevance_floor": 1.0},
         {"relevance_floor": math.nan},
         {"consolidated_factor": 1.1},
+        {"source_factor": [0.9] + [1.0] * 7},
+        {"source_factor": [1.0] * 7 + [1.5]},
+        {"source_factor": [1.0] * 7},
     ],
 )
 def test_a_bad_profile_is_refused(values: dict[str, Any]) -> None:

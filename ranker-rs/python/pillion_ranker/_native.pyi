@@ -13,6 +13,7 @@ FLAG_RETRACTED: Final[int]
 FLAG_EXPIRED: Final[int]
 FLAG_CONSOLIDATED: Final[int]
 FLAG_EPISODE: Final[int]
+SOURCE_SHIFT: Final[int]
 DIMENSION_MAX: Final[int]
 RESULTS_MAX: Final[int]
 FILTER_VALUES_MAX: Final[int]
@@ -48,6 +49,8 @@ class Profile:
         recency_anchor: recency counts from 0 = valid_from, 1 = max(valid_from, last_used).
         relevance_floor: in [-1, 1), the cosine that unrelated texts have under the embedder.
         consolidated_factor: 0..1, multiplies the score of rows with FLAG_CONSOLIDATED.
+        source_factor: 8 values in 0..1, multiply the score of rows by the source kind in their
+            flags (kind << SOURCE_SHIFT); index 0, no source kind, is 1. None: all are 1.
 
     Raises:
         ValueError: an argument is out of range; the message names it.
@@ -65,6 +68,7 @@ class Profile:
         recency_anchor: int = 0,
         relevance_floor: float = 0.0,
         consolidated_factor: float = 0.5,
+        source_factor: Sequence[float] | None = None,
     ) -> Profile: ...
     @property
     def w_relevance(self) -> float: ...
@@ -84,6 +88,8 @@ class Profile:
     def relevance_floor(self) -> float: ...
     @property
     def consolidated_factor(self) -> float: ...
+    @property
+    def source_factor(self) -> list[float]: ...
 
 @final
 class Filter:

@@ -12,6 +12,7 @@ sum is weighted), in this evaluation order:
     recency   = 2 ** -(max(0, now - anchor) / half_life)           float64, then float32
     score     = (w_rel * relevance + (w_rec * recency + w_imp * importance))
                 / ((w_rel + w_rec) + w_imp)                                      float32
+    score     = score * source_factor[source]         of the source kind in the row's flags
     score     = score * consolidated_factor           where FLAG_CONSOLIDATED is set
 
 The half-life is that of the row's attribute where the profile has one and `attribute_kinds` has
@@ -31,6 +32,7 @@ from pillion_ranker import (
     RESULTS_MAX,
     ROW_LABELS_MAX,
     SLOT_ABSENT,
+    SOURCE_SHIFT,
     Filter,
     Profile,
 )
@@ -38,7 +40,8 @@ from pillion_ranker import (
 _ID_BYTES = 16
 _KIND_MAX = 5
 _STATUS_MAX = 3
-_FLAGS_ALL = 0b11111
+_SOURCES = 8
+_FLAGS_KNOWN = 0b11111 | (_SOURCES - 1) << SOURCE_SHIFT
 _AGE_MAX = 2**63 - 1
 
 
@@ -140,6 +143,7 @@ def score_of(
     w_importance = np.float32(profile.w_importance)
     prior = w_recency * recency + w_importance * importance
     score = (w_relevance * relevance + prior) / ((w_relevance + w_recency) + w_importance)
+    score *= np.float32(profile.source_factor[flags >> SOURCE_SHIFT & (_SOURCES - 1)])
     if flags & FLAG_CONSOLIDATED:
         score *= np.float32(profile.consolidated_factor)
     return np.float32(score)
@@ -273,7 +277,7 @@ class ReferenceTable:
             ("confidence", 0 <= row.confidence <= 1),
             ("kind", 1 <= row.kind <= _KIND_MAX),
             ("status", 1 <= row.status <= _STATUS_MAX),
-            ("flags", not row.flags & ~_FLAGS_ALL),
+            ("flags", not row.flags & ~_FLAGS_KNOWN),
             ("label_offsets", labels <= ROW_LABELS_MAX),
         ):
             if not fine:

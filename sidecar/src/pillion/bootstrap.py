@@ -20,13 +20,16 @@ from pillion_storage.sealed import KEYS_DIRECTORY, SealSettings, open_sealed, re
 from pillion import __version__
 from pillion.clocks import SteadyClock
 from pillion.config import Encryption, SettingsError, parse_address
+from pillion.domain.queries import RecencyAnchor
 from pillion.embedders.entry_points import PluginError, installed, load_factory
 from pillion.embedders.errors import EmbedderMisconfigured
 from pillion.embedders.registry import create_embedder
 from pillion.jobs.retention import RetentionSettings
 from pillion.schemas.json_schema import JsonSchemaCompiler
 from pillion.service import ServiceSettings, assemble
+from pillion.service.profiles import Profiles
 from pillion.summarizers.details import lost_details
+from pillion.transport.capabilities import counts_uses
 from pillion.transport.identity import LocalAuthenticator, TokenFileError, load_tokens
 from pillion.transport.memory_servicer import ServerFacts
 from pillion.transport.server import Server, ServerSettings
@@ -113,6 +116,7 @@ def start(settings: Settings) -> Running:
             ids=Uuid7Source(),
             settings=ServiceSettings(
                 index_from=settings.index_from,
+                profiles=_profiles(settings),
                 refuse_unregistered=settings.unregistered_attributes == "refuse",
                 promote_after_episodes=settings.promote_after_episodes,
                 format_version=FORMAT_VERSION,
@@ -152,6 +156,17 @@ def start(settings: Settings) -> Running:
 def _hours(hours: int) -> int | None:
     """Return hours in microseconds; None for 0, which is for ever."""
     return hours * 3_600_000_000 or None
+
+
+def _profiles(settings: Settings) -> Profiles:
+    configured = {name: one.ranking() for name, one in settings.profiles.items()}
+    for name, ranking in configured.items():
+        if ranking.recency_anchor is RecencyAnchor.LAST_USED and not counts_uses():
+            raise SettingsError(
+                f"profiles.{name}.recency_anchor: this server counts no uses yet; "
+                "use 'valid_from' or leave it out"
+            )
+    return Profiles(configured)
 
 
 def _retention(settings: Settings) -> RetentionSettings:

@@ -8,12 +8,21 @@ from __future__ import annotations
 
 import difflib
 import ipaddress
+import re
 import tomllib
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
 from pydantic_settings import (
     BaseSettings,
     InitSettingsSource,
@@ -24,11 +33,17 @@ from pydantic_settings import SettingsError as UnreadableVariable
 
 from pillion.domain.limits import (
     DEADLINE_DEFAULT_MS,
+    HALF_LIFE_MAX_US,
+    HALF_LIFE_MIN_US,
     INDEX_FROM_DEFAULT,
+    PROFILES_MAX,
     PROMOTE_AFTER_DEFAULT,
     RECURRENCE_EPISODES_MAX,
     WATCHERS_DEFAULT,
+    WEIGHTS_SUM_MIN,
 )
+from pillion.domain.memory import MemoryKind, SourceKind
+from pillion.domain.queries import RankingProfile, RecencyAnchor
 from pillion.logs import LogFormat, LogLevel
 
 if TYPE_CHECKING:
@@ -99,6 +114,89 @@ class StoreOptions(BaseModel):
     ] = 1_000_000
 
 
+_PROFILE_NAME: Final = re.compile(r"[a-z0-9_-]{1,64}")
+_DAY_US: Final = 86_400 * 1_000_000
+_Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+
+
+def _check_half_life(days: object) -> object:
+    if days == "none":
+        return None
+    number = float(days) if isinstance(days, int | float) else 0.0
+    if HALF_LIFE_MIN_US <= number * _DAY_US <= HALF_LIFE_MAX_US:
+        return number
+    raise ValueError("write days, from 1 minute (0.0007) to 100 years (36500), or 'none'")
+
+
+def _check_profile_name(name: str) -> str:
+    if not _PROFILE_NAME.fullmatch(name):
+        raise ValueError("a profile is named with 1 to 64 of a-z, 0-9, '-' and '_'")
+    return name
+
+
+_HalfLifeDays = Annotated[float | None, BeforeValidator(_check_half_life)]
+_KindName = Literal["episodic", "semantic", "procedural", "session", "open_item"]
+_SourceName = Literal[
+    "user_statement",
+    "user_confirmation",
+    "tool_result",
+    "document",
+    "inference",
+    "consolidation",
+]
+_ProfileName = Annotated[str, AfterValidator(_check_profile_name)]
+
+
+class ProfileSettings(BaseModel):
+    """One ranking profile. What is absent is as in the built-in ``default``."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    relevance_weight: Annotated[_Share, Field(description="Weight of relevance, 0 to 1.")] = 0.60
+    recency_weight: Annotated[_Share, Field(description="Weight of recency, 0 to 1.")] = 0.25
+    importance_weight: Annotated[_Share, Field(description="Weight of importance, 0 to 1.")] = 0.15
+    half_life_days: Annotated[
+        dict[_KindName, _HalfLifeDays],
+        Field(description="By kind, 1 minute to 100 years; 'none': no decay."),
+    ] = {}
+    recency_anchor: Annotated[
+        Literal["valid_from", "last_used"], Field(description="From when recency counts.")
+    ] = "valid_from"
+    diversity: Annotated[_Share, Field(description="0: pure score; 1: pure diversity.")] = 0.0
+    consolidated_factor: Annotated[
+        _Share, Field(description="On the score of memories consolidated into another.")
+    ] = 0.5
+    source_confidence: Annotated[
+        dict[_SourceName, _Share],
+        Field(description="On the score of memories, by the kind of their source; absent: 1."),
+    ] = {}
+
+    @model_validator(mode="after")
+    def _check_weights(self) -> Self:
+        total = self.relevance_weight + self.recency_weight + self.importance_weight
+        if total < WEIGHTS_SUM_MIN:
+            raise ValueError("at least one of the three weights must be above 0")
+        return self
+
+    def ranking(self) -> RankingProfile:
+        """Return the profile in the domain's form."""
+        return RankingProfile(
+            relevance_weight=self.relevance_weight,
+            recency_weight=self.recency_weight,
+            importance_weight=self.importance_weight,
+            usual_half_lives={
+                MemoryKind[kind.upper()]: None if days is None else round(days * _DAY_US)
+                for kind, days in self.half_life_days.items()
+            },
+            recency_anchor=RecencyAnchor[self.recency_anchor.upper()],
+            consolidated_factor=self.consolidated_factor,
+            source_confidence={
+                SourceKind[kind.upper()]: factor for kind, factor in self.source_confidence.items()
+            },
+            diversity=self.diversity,
+        )
+
+
 class Settings(BaseSettings):
     """How to serve."""
 
@@ -155,6 +253,10 @@ class Settings(BaseSettings):
         int,
         Field(ge=1, description="Vectors of a partition from which an approximate index pays."),
     ] = INDEX_FROM_DEFAULT
+    profiles: Annotated[
+        dict[_ProfileName, ProfileSettings],
+        Field(max_length=PROFILES_MAX, description="Ranking profiles by name."),
+    ] = {}
     unregistered_attributes: Annotated[
         Literal["accept", "refuse"],
         Field(description="Facts of attributes that nobody registered: 'accept' or 'refuse'."),

@@ -14,6 +14,7 @@ from pillion.domain import commands, queries
 from pillion.domain.embedding import EmbedderIdentity
 from pillion.domain.memory import Memory, MemoryKind, Source, SourceKind
 from pillion.domain.scope import Partition, Subject
+from pillion.service.profiles import BUILT_IN
 from pillion.transport.identity import LocalAuthenticator
 from pillion.transport.memory_servicer import ServerFacts
 from pillion.transport.server import Server, ServerSettings
@@ -93,6 +94,7 @@ class FakeUseCases:
             list=play("list", queries.Page((found,), "", 1)),
             history=play("history", ((), "", 1)),
         )
+        self.profiles = BUILT_IN
         self.searcher = SimpleNamespace(search=play("search", search))
         self.forgetter = SimpleNamespace(forget=play("forget", forget))
         self.consolidator = SimpleNamespace(consolidate=play("consolidate", consolidate))

@@ -28,6 +28,7 @@ from pillion.domain.queries import (
 )
 from pillion.domain.scope import FactKey, Subject
 from pillion.domain.values import Value, ValueKind
+from pillion.service.profiles import Profiles
 from pillion.transport.convert import commands, mutations, queries
 from pillion_proto.memory.v1 import memory_service_pb2 as wire
 from pillion_proto.memory.v1 import search_pb2, types_pb2
@@ -337,6 +338,35 @@ def test_a_search_converts_whole():
     assert not [name for name in Filter.__slots__ if getattr(asked, name) == getattr(default, name)]
 
 
+def test_a_request_chooses_a_profile_and_changes_it_in_parts():
+    fresh = RankingProfile(
+        recency_weight=0.9,
+        usual_half_lives={MemoryKind.SEMANTIC: None},
+        source_confidence={SourceKind.INFERENCE: 0.5},
+        diversity=0.25,
+    )
+    profiles = Profiles({"fresh": fresh})
+
+    def ranking(**asked):
+        return queries.ranking_from_wire(wire.SearchRequest(ranking=asked), profiles)
+
+    assert queries.ranking_from_wire(wire.SearchRequest(), profiles) is profiles.default
+    assert ranking() == RankingProfile()
+    assert ranking(name="fresh") is fresh
+    assert ranking(name="fresh", recency_weight=0.25) == replace(fresh, recency_weight=0.25)
+    changed = ranking(name="fresh", half_lives=[{"kind": 2, "half_life": {"seconds": 60}}])
+    assert changed == replace(fresh, half_lives={MemoryKind.SEMANTIC: 60_000_000})
+    with pytest.raises(PillionError, match=r"there are: default, fresh"):
+        ranking(name="frsh")
+
+
+def test_the_default_profile_may_be_configured():
+    chosen = RankingProfile(importance_weight=1.0)
+    profiles = Profiles({"default": chosen})
+    for request in (wire.SearchRequest(), wire.SearchRequest(ranking={"name": "default"})):
+        assert queries.ranking_from_wire(request, profiles) is chosen
+
+
 def test_filter_defaults_are_those_of_the_contract():
     asked = queries.filter_from_wire(wire.SearchRequest(filter={}))
     assert asked == Filter()
@@ -360,6 +390,7 @@ def test_filter_defaults_are_those_of_the_contract():
         ("read.as_of", wire.SearchRequest(read={"as_of": Timestamp(nanos=-1)})),
         ("read.known_at", wire.SearchRequest(read={"known_at": Timestamp(nanos=-1)})),
         ("read.known_at", wire.SearchRequest(read={"known_at": Timestamp(seconds=1 << 60)})),
+        ("ranking.name", wire.SearchRequest(ranking={"name": "fresh"})),
         ("ranking.recency_anchor", wire.SearchRequest(ranking={"recency_anchor": 9})),
         ("ranking.half_lives[0].kind", wire.SearchRequest(ranking={"half_lives": [{}]})),
         (
@@ -384,11 +415,6 @@ NOT_SERVED = [
     ("DIVERSITY", queries.search_from_wire, wire.SearchRequest(ranking={"diversity": 0.5})),
     ("CERTIFIED_SEARCH", queries.search_from_wire, wire.SearchRequest(recall_target=0.9)),
     ("STATEMENT_GROUPS", queries.search_from_wire, wire.SearchRequest(older_statements=2)),
-    (
-        "RankingProfile.name",
-        queries.search_from_wire,
-        wire.SearchRequest(ranking={"name": "fresh"}),
-    ),
     (
         "EXTRACTION",
         mutations.mutation_from_wire,

@@ -166,7 +166,7 @@ impl<'a> RowBatch<'a> {
                 ));
             }
         }
-        let unknown = self.flags[row] & !flags::ALL;
+        let unknown = self.flags[row] & !flags::KNOWN;
         if unknown != 0 {
             return Err(Error::row(
                 row,

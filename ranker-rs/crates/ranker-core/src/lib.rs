@@ -53,6 +53,19 @@ pub mod flags {
     pub const CONSOLIDATED: u16 = 8;
     /// The row is a raw source and not a memory.
     pub const EPISODE: u16 = 16;
-    /// Every bit that has a meaning.
+    /// Every bit that says yes or no, which filters may ask for.
     pub const ALL: u16 = PINNED | RETRACTED | EXPIRED | CONSOLIDATED | EPISODE;
+    /// The bits of the number of the row's source kind, by which a profile may weigh its score.
+    pub const SOURCE: u16 = 0b111 << SOURCE_SHIFT;
+    /// How far the number of the source kind is shifted.
+    pub const SOURCE_SHIFT: u16 = 8;
+    /// Every bit that has a meaning.
+    pub const KNOWN: u16 = ALL | SOURCE;
+
+    /// The number of a row's source kind; 0: none is known.
+    #[must_use]
+    #[inline]
+    pub fn source(row_flags: u16) -> usize {
+        usize::from((row_flags & SOURCE) >> SOURCE_SHIFT)
+    }
 }

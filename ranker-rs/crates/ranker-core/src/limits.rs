@@ -28,6 +28,9 @@ pub const ROW_LABELS_MAX: usize = 256;
 /// Kinds are numbered from 1; 0 marks a free slot.
 pub const KIND_MAX: u8 = 5;
 
+/// Source kinds are numbered from 1 to at most this; 0 says that none is known.
+pub const SOURCE_MAX: usize = 7;
+
 /// Bits of every kind: bit n stands for kind n.
 pub(crate) const EVERY_KIND: u8 = (2 << KIND_MAX) - 2;
 

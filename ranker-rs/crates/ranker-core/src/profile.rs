@@ -9,17 +9,19 @@
 //! recency   = 2 ^ -(max(0, now - anchor) / half_life)                float64, then float32
 //! score     = (w_rel * relevance + (w_rec * recency + w_imp * importance))
 //!             / ((w_rel + w_rec) + w_imp)                                          float32
+//! score     = score * source_factor[source]    of the row's source kind
 //! score     = score * consolidated_factor      where the row is consolidated
 //! ```
 //!
 //! The half-life is that of the row's attribute where the profile has one and lets attributes
 //! decide for the row's kind, and that of the kind otherwise.
 //!
-//! Each step is monotone in float32 too, so bounds on a cosine are bounds on the score.
+//! Each step is monotone in float32 too, so bounds on a cosine are bounds on the score. Both factors
+//! are at most 1, and 1 for flags of 0, so the score with those bounds that of any row.
 
 use crate::error::{Error, Result};
 use crate::flags;
-use crate::limits::{ATTRIBUTES_MAX, EVERY_KIND, KIND_MAX};
+use crate::limits::{ATTRIBUTES_MAX, EVERY_KIND, KIND_MAX, SOURCE_MAX};
 use crate::summary::Summary;
 
 const MICROSECONDS_PER_DAY: f64 = 86_400.0 * 1e6;
@@ -54,6 +56,8 @@ pub struct ProfileSpec {
     pub relevance_floor: f32,
     /// Factor, 0..1, on the score of consolidated rows.
     pub consolidated_factor: f32,
+    /// Factor, 0..1, on the score of rows by their source kind; index 0, for none, is 1.
+    pub source_factor: [f32; SOURCE_MAX + 1],
 }
 
 impl Default for ProfileSpec {
@@ -75,6 +79,7 @@ impl Default for ProfileSpec {
             recency_anchor: RecencyAnchor::ValidFrom,
             relevance_floor: 0.0,
             consolidated_factor: 0.5,
+            source_factor: [1.0; SOURCE_MAX + 1],
         }
     }
 }
@@ -97,7 +102,7 @@ impl Profile {
     /// [`Error::InvalidArgument`] for a weight that is negative or not finite, weights that add
     /// up to zero, a half-life that is not positive, an attribute that is there twice, more than
     /// [`ATTRIBUTES_MAX`] of them, an unknown kind, a floor outside [-1, 1), a factor outside
-    /// 0..=1.
+    /// 0..=1, a factor other than 1 where no source kind is known.
     pub fn new(mut spec: ProfileSpec) -> Result<Self> {
         for (name, weight) in [
             ("w_relevance", spec.w_relevance),
@@ -142,6 +147,7 @@ impl Profile {
                 format!("{} is not in 0..=1", spec.consolidated_factor),
             ));
         }
+        check_sources(&spec.source_factor)?;
         Ok(Self {
             weight_sum,
             floor_to_one: 1.0 - spec.relevance_floor,
@@ -217,6 +223,7 @@ impl Profile {
     #[inline]
     pub fn score(&self, relevance: f32, prior: f32, row_flags: u16) -> f32 {
         let score = (self.spec.w_relevance * relevance + prior) / self.weight_sum;
+        let score = score * self.spec.source_factor[flags::source(row_flags)];
         if row_flags & flags::CONSOLIDATED == 0 {
             score
         } else {
@@ -269,6 +276,27 @@ impl Profile {
     }
 }
 
+/// Checks factors by source kind.
+fn check_sources(factors: &[f32; SOURCE_MAX + 1]) -> Result<()> {
+    const NAME: &str = "source_factor";
+    for (source, factor) in factors.iter().enumerate() {
+        if !(0.0..=1.0).contains(factor) {
+            return Err(Error::argument(
+                NAME,
+                format!("{factor} for source kind {source} is not in 0..=1"),
+            ));
+        }
+    }
+    // Bounds are taken with flags of 0, so no row may score higher than one without a source.
+    if factors[0] < 1.0 {
+        return Err(Error::argument(
+            NAME,
+            format!("{} for no source kind is not 1", factors[0]),
+        ));
+    }
+    Ok(())
+}
+
 /// Checks half-lives by attribute, which are in order.
 fn check_attributes(spec: &ProfileSpec) -> Result<()> {
     const NAME: &str = "attribute_half_life";
@@ -315,18 +343,26 @@ mod tests {
             below in 0.0_f32..2.0,
             less in 0.0_f32..=1.0,
             row in (0.0_f32..=1.0, 0.0_f32..=1.0, prop_oneof![Just(0), Just(flags::CONSOLIDATED)]),
+            source in (0_u16..=7, 0.0_f32..=1.0),
         ) {
             let profile = Profile::new(ProfileSpec {
                 w_relevance: weights.0,
                 w_recency: weights.1,
                 w_importance: weights.2,
                 relevance_floor: floor,
+                source_factor: {
+                    let mut factors = [source.1; SOURCE_MAX + 1];
+                    factors[0] = 1.0;
+                    factors
+                },
                 ..ProfileSpec::default()
             }).unwrap();
             let prior_max = profile.prior(row.0, row.1);
             let cosine = profile.hopeless_cosine(bar, prior_max) - below;
             let prior = profile.prior(row.0 * less, row.1 * less);
-            let score = profile.score(profile.relevance(cosine), prior, row.2);
+            let score = profile.score(
+                profile.relevance(cosine), prior, row.2 | (source.0 << flags::SOURCE_SHIFT),
+            );
             prop_assert!(score < bar || cosine == f32::NEG_INFINITY);
         }
     }
@@ -381,6 +417,30 @@ mod tests {
         assert_eq!(profile.half_life(2, || 3), f64::INFINITY);
         assert_eq!(profile.half_life(2, || 5), kinds[2]);
         assert_eq!(profile.half_life(1, || 7), kinds[1]);
+    }
+
+    #[test]
+    fn a_source_kind_is_weighed_by_its_factor() {
+        let mut factors = [1.0; SOURCE_MAX + 1];
+        factors[5] = 0.25;
+        let spec = ProfileSpec {
+            source_factor: factors,
+            ..ProfileSpec::default()
+        };
+        let profile = Profile::new(spec).unwrap();
+        let of = |source: u16| profile.score(1.0, 0.4, source << flags::SOURCE_SHIFT);
+        assert_eq!(of(5), 0.25 * of(0));
+        assert_eq!(of(4), of(0));
+    }
+
+    #[test]
+    fn a_bad_factor_of_a_source_kind_is_refused() {
+        for (source, factor) in [(0, 0.5), (1, -0.1), (2, 1.1), (7, f32::NAN)] {
+            let mut spec = ProfileSpec::default();
+            spec.source_factor[source] = factor;
+            let refusal = Profile::new(spec).unwrap_err();
+            assert!(refusal.to_string().contains("source_factor"));
+        }
     }
 
     #[test]

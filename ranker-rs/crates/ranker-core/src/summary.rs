@@ -127,7 +127,7 @@ impl Summary {
     pub const UNKNOWN: Self = Self {
         kinds: (2 << KIND_MAX) - 1,
         statuses: (2 << STATUS_MAX) - 1,
-        flags_any: flags::ALL,
+        flags_any: flags::KNOWN,
         flags_all: 0,
         created: TIMES,
         last_used: TIMES,
@@ -151,7 +151,7 @@ impl Summary {
         kinds: 0,
         statuses: 0,
         flags_any: 0,
-        flags_all: flags::ALL,
+        flags_all: flags::KNOWN,
         created: inverted(TIMES),
         last_used: inverted(TIMES),
         valid_from: inverted(TIMES),

@@ -31,6 +31,7 @@ mod _native {
         module.add("FLAG_EXPIRED", flags::EXPIRED)?;
         module.add("FLAG_CONSOLIDATED", flags::CONSOLIDATED)?;
         module.add("FLAG_EPISODE", flags::EPISODE)?;
+        module.add("SOURCE_SHIFT", flags::SOURCE_SHIFT)?;
         module.add("DIMENSION_MAX", limits::DIMENSION_MAX)?;
         module.add("RESULTS_MAX", limits::RESULTS_MAX)?;
         module.add("FILTER_VALUES_MAX", limits::FILTER_VALUES_MAX)?;

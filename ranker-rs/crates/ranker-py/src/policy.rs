@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use pyo3::prelude::*;
+use ranker_core::limits::SOURCE_MAX;
 use ranker_core::{FilterSpec, ProfileSpec, RecencyAnchor};
 
 use crate::arguments::{Refusal, refuse};
@@ -25,6 +26,7 @@ impl Profile {
         recency_anchor = 0,
         relevance_floor = 0.0,
         consolidated_factor = 0.5,
+        source_factor = None,
     ))]
     // One argument per part of the profile, all by keyword.
     #[allow(clippy::too_many_arguments)]
@@ -38,6 +40,7 @@ impl Profile {
         recency_anchor: u8,
         relevance_floor: f32,
         consolidated_factor: f32,
+        source_factor: Option<[f32; SOURCE_MAX + 1]>,
     ) -> Result<Self, Refusal> {
         let recency_anchor = match recency_anchor {
             0 => RecencyAnchor::ValidFrom,
@@ -54,6 +57,7 @@ impl Profile {
             recency_anchor,
             relevance_floor,
             consolidated_factor,
+            source_factor: source_factor.unwrap_or(ProfileSpec::default().source_factor),
         };
         Ok(Self(ranker_core::Profile::new(spec)?))
     }
@@ -104,6 +108,11 @@ impl Profile {
     #[getter]
     fn consolidated_factor(&self) -> f32 {
         self.0.spec().consolidated_factor
+    }
+
+    #[getter]
+    fn source_factor(&self) -> Vec<f32> {
+        self.0.spec().source_factor.to_vec()
     }
 
     fn __repr__(&self) -> String {

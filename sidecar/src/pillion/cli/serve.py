@@ -42,7 +42,9 @@ _CLOSING_SECONDS: Final = 10.0
 # How long idle threads may take to notice that their pool was closed.
 _LAST_THREADS_SECONDS: Final = 1.0
 # Set in a file or by a variable: a flag for a table of options would need a syntax of its own.
-_WITHOUT_FLAG: Final = frozenset({"store_options", "embedder_options", "master_key_options"})
+_WITHOUT_FLAG: Final = frozenset(
+    {"store_options", "embedder_options", "master_key_options", "profiles"}
+)
 
 _log = logging.getLogger("pillion.serve")
 

@@ -81,6 +81,8 @@ DEADLINE_DEFAULT_MS: Final = 30_000
 DEADLINE_MAX_MS: Final = 600_000
 # The score divides by the sum of its weights in float32: far below this it would be noise.
 WEIGHTS_SUM_MIN: Final = 1e-6
+# Ranking profiles of a configuration: people choose among them by name.
+PROFILES_MAX: Final = 64
 # Half-lives a request may ask for, in microseconds: 1 minute to 100 years.
 HALF_LIFE_MIN_US: Final = 60 * 1_000_000
 HALF_LIFE_MAX_US: Final = 100 * 365 * 86_400 * 1_000_000

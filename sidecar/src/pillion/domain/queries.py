@@ -144,14 +144,27 @@ class RecencyAnchor(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankingProfile:
-    """How the parts of a score are weighed. Half-lives in microseconds; None: no decay."""
+    """How the parts of a score are weighed.
+
+    Attributes:
+        half_lives: What a request asked for, in microseconds; None: no decay.
+        usual_half_lives: Those of kinds that were not asked for, but for facts whose attribute is
+            registered with one of its own. A kind that is not named has the built-in one.
+        consolidated_factor: On the score of memories that were consolidated into another.
+        source_confidence: On the score of memories by the kind of their source, 0 to 1; a kind
+            that is not named has 1.
+        diversity: 0 is pure score, 1 pure diversity; see `domain.diversity`.
+    """
 
     relevance_weight: float = 0.60
     recency_weight: float = 0.25
     importance_weight: float = 0.15
     half_lives: Mapping[MemoryKind, int | None] = field(default_factory=dict)
+    usual_half_lives: Mapping[MemoryKind, int | None] = field(default_factory=dict)
     recency_anchor: RecencyAnchor = RecencyAnchor.VALID_FROM
     consolidated_factor: float = 0.5
+    source_confidence: Mapping[SourceKind, float] = field(default_factory=dict)
+    diversity: float = 0.0
 
 
 # What a request without a ranking means; one object, as with PLAIN_FILTER.

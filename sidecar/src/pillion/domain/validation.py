@@ -269,6 +269,9 @@ def check_ranking(ranking: RankingProfile) -> None:
     if sum(weights) < limits.WEIGHTS_SUM_MIN:
         raise PillionError.of_field("ranking", "at least one weight must be above 0")
     check_share("ranking.consolidated_factor", ranking.consolidated_factor)
+    check_share("ranking.diversity", ranking.diversity)
+    for factor in ranking.source_confidence.values():
+        check_share("ranking.source_confidence", factor)
     for half_life in ranking.half_lives.values():
         if half_life is not None and not (
             limits.HALF_LIFE_MIN_US <= half_life <= limits.HALF_LIFE_MAX_US

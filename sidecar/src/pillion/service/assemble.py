@@ -19,6 +19,7 @@ from pillion.service.migrator import Migrator
 from pillion.service.operations import Operations, RunningOperations
 from pillion.service.partitions import KeySpaces
 from pillion.service.pending import PendingVectors
+from pillion.service.profiles import BUILT_IN, Profiles
 from pillion.service.promoter import Promoter
 from pillion.service.reader import Reader
 from pillion.service.registrar import Registrar
@@ -49,6 +50,7 @@ class ServiceSettings:
         promote_after_episodes: Distinct episodes that make a candidate CONFIRMED; 0: never.
         format_version: Of the store's files, for ``stats``.
         refuse_unregistered: Facts of attributes that nobody registered are refused.
+        profiles: Ranking profiles by name.
         retention: How long history and request ids are kept; None: nothing is ever swept.
     """
 
@@ -57,6 +59,7 @@ class ServiceSettings:
     promote_after_episodes: int = PROMOTE_AFTER_DEFAULT
     format_version: int = 0
     refuse_unregistered: bool = False
+    profiles: Profiles = BUILT_IN
     retention: RetentionSettings | None = None
 
 
@@ -68,6 +71,7 @@ class UseCases:
     importer: Importer
     reader: Reader
     searcher: Searcher
+    profiles: Profiles
     forgetter: Forgetter
     consolidator: Consolidator
     registrar: Registrar
@@ -152,6 +156,7 @@ def assemble(
             pending=pending,
             index_from=settings.index_from,
         ),
+        profiles=settings.profiles,
         forgetter=Forgetter(store=store, keys=keys, clock=clock, writer=writer),
         consolidator=Consolidator(
             store=store,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pillion_ranker as ranker
 
@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     from pillion.domain.queries import Filter, RankingProfile
     from pillion.service.half_lives import HalfLives
 
-# One for each space and each partition that has registered half-lives.
-PLAIN_PROFILES_KEPT: Final = 64
+# One for each ranking in use, each space and each partition that has registered half-lives.
+PROFILES_KEPT: Final = 256
+# What the ranker has a factor for: no source, the kinds of the contract, and one to spare.
+_SOURCES: Final = 8
 DAY_US: Final = 86_400 * 1_000_000
 HALF_LIVES_US: Final = {
     MemoryKind.EPISODIC: 30.0 * DAY_US,
@@ -38,32 +40,58 @@ def profile_of(ranking: RankingProfile, floor: float, half_lives: HalfLives) -> 
         floor: The cosine of unrelated texts, from which relevance counts.
         half_lives: Those that attributes have; what was asked for a kind goes before them.
     """
-    if ranking is PLAIN_RANKING:
-        return _plain_profile(floor, half_lives)
-    return _profile(ranking, floor, half_lives)
+    numbers = _PLAIN_NUMBERS if ranking is PLAIN_RANKING else _numbers(ranking)
+    return _profile(numbers, floor, half_lives)
 
 
-@functools.lru_cache(maxsize=PLAIN_PROFILES_KEPT)
-def _plain_profile(floor: float, half_lives: HalfLives) -> ranker.Profile:
-    return _profile(PLAIN_RANKING, floor, half_lives)
+class _Numbers(NamedTuple):
+    """What the ranker is told of a ranking, as a key to keep its form by."""
+
+    weights: tuple[float, float, float]
+    half_life: tuple[float, ...]
+    attribute_kinds: int
+    recency_anchor: int
+    consolidated_factor: float
+    source_factor: tuple[float, ...]
 
 
-def _profile(ranking: RankingProfile, floor: float, half_lives: HalfLives) -> ranker.Profile:
+def _numbers(ranking: RankingProfile) -> _Numbers:
     by_kind = [float("inf")] * 6
     for kind, default in HALF_LIVES_US.items():
-        asked = ranking.half_lives.get(kind, default)
+        usual = ranking.usual_half_lives.get(kind, default)
+        asked = ranking.half_lives.get(kind, usual)
         by_kind[kind] = float("inf") if asked is None else float(asked)
     unasked = [kind for kind in HALF_LIVES_US if kind not in ranking.half_lives]
-    return ranker.Profile(
-        w_relevance=ranking.relevance_weight,
-        w_recency=ranking.recency_weight,
-        w_importance=ranking.importance_weight,
-        half_life=by_kind,
-        attribute_half_life=half_lives.columns,
+    by_source = [1.0] * _SOURCES
+    for source, factor in ranking.source_confidence.items():
+        by_source[source] = factor
+    return _Numbers(
+        weights=(ranking.relevance_weight, ranking.recency_weight, ranking.importance_weight),
+        half_life=tuple(by_kind),
         attribute_kinds=ranker.mask_of(*unasked),
         recency_anchor=1 if ranking.recency_anchor is RecencyAnchor.LAST_USED else 0,
-        relevance_floor=floor,
         consolidated_factor=ranking.consolidated_factor,
+        source_factor=tuple(by_source),
+    )
+
+
+_PLAIN_NUMBERS: Final = _numbers(PLAIN_RANKING)
+
+
+@functools.lru_cache(maxsize=PROFILES_KEPT)
+def _profile(numbers: _Numbers, floor: float, half_lives: HalfLives) -> ranker.Profile:
+    w_relevance, w_recency, w_importance = numbers.weights
+    return ranker.Profile(
+        w_relevance=w_relevance,
+        w_recency=w_recency,
+        w_importance=w_importance,
+        half_life=numbers.half_life,
+        attribute_half_life=half_lives.columns,
+        attribute_kinds=numbers.attribute_kinds,
+        recency_anchor=numbers.recency_anchor,
+        relevance_floor=floor,
+        consolidated_factor=numbers.consolidated_factor,
+        source_factor=numbers.source_factor,
     )
 
 

@@ -123,7 +123,7 @@ def id_rows(ids: Sequence[bytes]) -> NDArray[np.uint8]:
 
 
 def _flags(memory: Memory) -> int:
-    flags = 0
+    flags = memory.source.kind << ranker.SOURCE_SHIFT
     if memory.pinned:
         flags |= ranker.FLAG_PINNED
     if memory.end_reason in _OFF_TIMELINE:

@@ -128,6 +128,11 @@ def served_capabilities() -> tuple[wire.Capability, ...]:
     return tuple(sorted(methods | features))
 
 
+def counts_uses() -> bool:
+    """Return whether uses are counted, so that recency may count from them."""
+    return FEATURES[wire.CAPABILITY_ACCESS]
+
+
 def feature_not_served(capability: wire.Capability, field: str) -> PillionError:
     """Return the error for a request that asks for a feature this server lacks."""
     name = wire.Capability.Name(capability)

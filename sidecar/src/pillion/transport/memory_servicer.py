@@ -85,7 +85,7 @@ class MemoryServicer:
         self, request: wire.SearchRequest, call: Call
     ) -> wire.SearchResponse | bytes:
         """Return the best memories."""
-        query = queries.search_from_wire(request)
+        query = queries.search_from_wire(request, self._use_cases.profiles)
         partition, with_parts = call.partition, request.include_parts
         answer = self._use_cases.searcher.search(partition, query, call.deadline)
         if query.include_vectors:

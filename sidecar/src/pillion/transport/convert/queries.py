@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
 
 from pillion_proto.memory.v1 import memory_service_pb2 as wire
 from pillion_proto.memory.v1 import search_pb2
@@ -12,7 +13,6 @@ from pillion.domain.limits import HEARTBEAT_SECONDS_DEFAULT
 from pillion.domain.memory import MemoryKind, MemoryStatus, SourceKind
 from pillion.domain.queries import (
     PLAIN_FILTER,
-    PLAIN_RANKING,
     PLAIN_READ,
     RECALLED_STATUSES,
     Filter,
@@ -25,7 +25,8 @@ from pillion.domain.queries import (
 )
 from pillion.domain.scope import MAIN_CONTEXT
 from pillion.domain.watching import WatchQuery
-from pillion.transport.capabilities import feature_not_served, not_served
+from pillion.service.profiles import BUILT_IN
+from pillion.transport.capabilities import feature_not_served
 from pillion.transport.convert.instants import duration_from_wire, optional_instant
 from pillion.transport.convert.scalars import (
     check_enum,
@@ -41,6 +42,8 @@ from pillion.transport.convert.scalars import (
 if TYPE_CHECKING:
     from pillion_proto.memory.v1 import types_pb2
 
+    from pillion.service.profiles import Profiles
+
     _HasRead = (
         wire.SearchRequest
         | wire.GetRequest
@@ -50,7 +53,8 @@ if TYPE_CHECKING:
     )
 
 _EVERY_INSTANT: Final = Window()
-_DEFAULT_PROFILE_NAME: Final = "default"
+# What a request may change of a profile, beside half-lives and the anchor of recency.
+_NUMBERS: Final = ("relevance_weight", "recency_weight", "importance_weight", "diversity")
 
 
 def read_from_wire(request: _HasRead) -> ReadAt:
@@ -131,30 +135,26 @@ def _window(asked: search_pb2.Filter, name: str) -> Window:
     )
 
 
-def ranking_from_wire(request: wire.SearchRequest) -> RankingProfile:
-    """Return a search's ranking: the default profile with what the request changes of it."""
+def ranking_from_wire(request: wire.SearchRequest, profiles: Profiles = BUILT_IN) -> RankingProfile:
+    """Return a search's ranking: the profile that it names with what it changes of it."""
     if not request.HasField("ranking"):
-        return PLAIN_RANKING
+        return profiles.default
     asked = request.ranking
-    if asked.name not in ("", _DEFAULT_PROFILE_NAME):
-        raise not_served("RankingProfile.name", "ranking.name: only 'default' is configured")
+    named = profiles.named(asked.name)
     if asked.HasField("diversity") and asked.diversity != 0:
         raise feature_not_served(wire.CAPABILITY_DIVERSITY, "ranking.diversity")
     anchor = optional_enum(RecencyAnchor, asked.recency_anchor, "ranking.recency_anchor")
     if anchor is RecencyAnchor.LAST_USED:
         raise feature_not_served(wire.CAPABILITY_ACCESS, "ranking.recency_anchor")
 
-    def weight(name: str) -> float:
-        chosen: float = getattr(asked if asked.HasField(name) else PLAIN_RANKING, name)
-        return chosen
-
-    return RankingProfile(
-        relevance_weight=weight("relevance_weight"),
-        recency_weight=weight("recency_weight"),
-        importance_weight=weight("importance_weight"),
-        half_lives=_half_lives(asked),
-        recency_anchor=anchor or PLAIN_RANKING.recency_anchor,
-    )
+    given: dict[str, Any] = {
+        name: getattr(asked, name) for name in _NUMBERS if asked.HasField(name)
+    }
+    if asked.half_lives:
+        given["half_lives"] = _half_lives(asked)
+    if anchor is not None:
+        given["recency_anchor"] = anchor
+    return replace(named, **given) if given else named
 
 
 def _half_lives(asked: search_pb2.RankingProfile) -> dict[MemoryKind, int | None]:
@@ -171,7 +171,7 @@ def _half_lives(asked: search_pb2.RankingProfile) -> dict[MemoryKind, int | None
     return half_lives
 
 
-def search_from_wire(request: wire.SearchRequest) -> SearchQuery:
+def search_from_wire(request: wire.SearchRequest, profiles: Profiles = BUILT_IN) -> SearchQuery:
     """Return a search. What asks for more than this server serves is refused."""
     if request.include_trace:
         raise feature_not_served(wire.CAPABILITY_SEARCH_TRACE, "include_trace")
@@ -192,7 +192,7 @@ def search_from_wire(request: wire.SearchRequest) -> SearchQuery:
         vector=request.vector,
         filter=filter_,
         read=read_from_wire(request),
-        ranking=ranking_from_wire(request),
+        ranking=ranking_from_wire(request, profiles),
         score_min=request.score_min,
         include_vectors=request.include_vectors,
     )
