@@ -13,6 +13,8 @@ partition's secret. A key is one family byte and fixed-width parts, so ranges ar
                                                     and named statements that became no row
     g       attribute(16)                           where an attribute's registration stands
     h       fact(16)                                the head of a fact's timeline, or of a set's
+    i       timeline(16) epoch(8) valid from(8)     evidence that the retraction after an epoch
+                                                    took, and in whose place something else stands
     j       attribute(16) schema version(4)         one version of a registered attribute
     k       recorded(8) episode id(16)              empty: episodes by capture
     m       memory id(16)                           a memory
@@ -27,7 +29,6 @@ partition's secret. A key is one family byte and fixed-width parts, so ranges ar
     w       timeline(16) epoch(8)                   evidence that a retraction took with its row
     x       memory id(16)                           a text whose vector cannot be made
     y       memory id(16)                           what a retraction took from a memory
-            memory id(16) 1                         the evidence in whose very place it stands
 
 ``about`` is the hash of a fact key or, for an untyped candidate, of subject, context and kind.
 ``timeline`` is the hash of a fact key or, where its attribute is a set, of that and one member.
@@ -114,11 +115,6 @@ def vector_key(memory_id: UUID) -> bytes:
 def taken_key(memory_id: UUID) -> bytes:
     """Return the key of what a retraction took from a memory."""
     return b"y" + memory_id.bytes
-
-
-def taken_evidence_key(memory_id: UUID) -> bytes:
-    """Return the key of the evidence in whose very place a retraction stands."""
-    return taken_key(memory_id) + b"\x01"
 
 
 def pending_key(memory_id: UUID) -> bytes:
@@ -280,6 +276,14 @@ class KeySpace:
     def sleep(self, key: FactKey, epoch: int) -> bytes:
         """Return the key of the evidence that the retraction after an epoch took."""
         return b"w" + self.timeline(key) + instant_bytes(epoch)
+
+    def displaced(self, key: FactKey, epoch: int, valid_from: int) -> bytes:
+        """Return the key of evidence that the retraction after an epoch took, out of its place."""
+        return self.displaced_range(key, epoch) + instant_bytes(valid_from)
+
+    def displaced_range(self, key: FactKey, epoch: int) -> bytes:
+        """Return the prefix of the evidence out of its place that a retraction took."""
+        return b"i" + self.timeline(key) + instant_bytes(epoch)
 
     def of_subject(
         self, subject: Subject, record: SubjectRecord, instant: int, record_id: UUID

@@ -89,8 +89,9 @@ class PureTimeline:
 
     def __init__(self) -> None:
         self.entries: dict[int, Entry] = {}
-        self.taken: dict[UUID, tuple[Entry, int, int, Entry | None]] = {}
+        self.taken: dict[UUID, tuple[Entry, int, int]] = {}
         self.sleeps: dict[int, Sleep] = {}
+        self.displaced: dict[int, dict[int, Entry]] = {}  # by retraction, then by instant
         self.epoch = 1
         self._ids = 0
 
@@ -187,6 +188,19 @@ class PureTimeline:
         holding = made.holding(instant)
         return replace(made, hidden=holding is not None and holding.memory_id in hidden)
 
+    def _displace(self, instant: int) -> None:
+        """Keep evidence asleep whose place something is about to take."""
+        there = self.entries.get(instant)
+        if there is None or not there.is_evidence:
+            return
+        epoch = self._taken_by(there)
+        if epoch is not None:
+            self.displaced.setdefault(epoch, {})[instant] = there
+
+    def _taken_by(self, evidence: Entry) -> int | None:
+        """Which retraction took some evidence: the first of those that hold it."""
+        return next((epoch for epoch, one in self.sleeps.items() if one.holds(evidence)), None)
+
     def _carry_out(self, plan: Plan, row_id: UUID | None = None) -> None:
         for one in plan.gone:
             del self.entries[one.valid_from]
@@ -196,12 +210,15 @@ class PureTimeline:
                 entry = replace(entry, memory_id=row_id)
             elif one.made is not Made.KEPT:
                 entry = replace(entry, memory_id=self._id())
+            if one.made in {Made.STATED, Made.RESUMED}:
+                self._displace(entry.valid_from)
             self.entries[entry.valid_from] = entry
 
     def put(self, statement: Statement, hidden=(), row_id: UUID | None = None) -> Outcome:
         """Carry a statement out. ``hidden``: rows out of recall; ``row_id``: of a new row."""
         plan = plan_put(self.around(statement.valid_from, hidden), statement)
         if plan.mark is not None:
+            self._displace(plan.mark.valid_from)
             self.entries[plan.mark.valid_from] = plan.mark
         self._carry_out(plan, row_id or self._id())
         return plan.outcome
@@ -222,10 +239,7 @@ class PureTimeline:
             if leaves_the_set(row, instant)
             else plan_retract(around, row, begin, to)
         )
-        kept = self.entries.get(begin)
-        if kept is not None and not self.counts(kept, row):
-            kept = None
-        self.taken[row.memory_id] = row, begin, self.epoch, kept
+        self.taken[row.memory_id] = row, begin, self.epoch
         self.sleeps[self.epoch] = Sleep(row.fingerprint, begin, row.valid_to, row.epoch, self.epoch)
         self.epoch += 1
         self._carry_out(plan)
@@ -233,25 +247,26 @@ class PureTimeline:
 
     def restore(self, memory_id: UUID) -> None:
         """Take a retraction back."""
-        row, instant, epoch, kept = self.taken[memory_id]
+        row, instant, epoch = self.taken[memory_id]
         sleep = self.sleeps[epoch]
-        evidence = tuple(
+        in_place = tuple(
             one
             for one in self.entries.values()
-            if one.is_evidence and instant < one.valid_from and sleep.holds(one)
+            if one.is_evidence and instant < one.valid_from and self._taken_by(one) == epoch
         )
-        if kept is not None:
-            evidence = (kept, *evidence)
+        displaced = self.displaced.get(epoch, {})
+        evidence = (*displaced.values(), *in_place)
         del self.sleeps[epoch]
         try:
             plan = plan_restore(self.around(instant), Taken(row, instant, evidence))
         except BaseException:
             self.sleeps[epoch] = sleep
+            self.sleeps = dict(sorted(self.sleeps.items()))
             raise
         del self.taken[memory_id]
         self._carry_out(plan, memory_id)
-        if kept is not None:
-            self.entries.setdefault(instant, kept)
+        for place, one in self.displaced.pop(epoch, {}).items():
+            self.entries.setdefault(place, one)
 
 
 def told(statement: Statement) -> Told:
@@ -342,13 +357,6 @@ class Steps:
         memory_id = list(self.taken)[number % len(self.taken)]
         begin, never, gone = self.taken.pop(memory_id)
         before = dict(self.timeline.entries)
-        # What took the very place of evidence asleep has replaced it for good.
-        left = [
-            one
-            for one in gone
-            if one.start == begin
-            or ((entry := before.get(one.start)) is not None and entry.is_evidence)
-        ]
         error = refusal(lambda: self.timeline.restore(memory_id))
         if error is not None:
             assert error.reason is Reason.FACT_CONFLICT
@@ -356,6 +364,6 @@ class Steps:
             return None
         if not never:
             self.model.told.pop((begin, False), None)
-        for one in left:
+        for one in gone:  # what was stated of the same instant since has taken its place for good
             self.model.told.setdefault((one.start, True), one)
         return range(begin, max([FOREVER, *(one.to for one in gone)]))

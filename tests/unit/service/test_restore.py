@@ -144,3 +144,73 @@ def test_of_two_retractions_the_earlier_stands_when_the_later_is_taken_back(serv
         back = service.get(row.id)
         assert (back.valid_to, back.end_reason) == (START - 3, EndReason.RETRACTED)
         assert first.retracted_at <= back.retracted_at < FOREVER
+
+
+@pytest.mark.parametrize("then_back", [False, True])
+def test_evidence_whose_place_was_taken_returns_too(service, then_back):
+    row = service.put("a", valid_from=START - 9)
+    service.put("a", valid_from=START - 5)
+    service.one(retract(row.id, valid_to=START - 7))
+    # What goes on behind an end that was named begins at the evidence's very instant ...
+    service.put("b", valid_from=START - 8)
+    service.put("c", valid_from=START - 6, valid_to=START - 5)
+    if then_back:  # ... or what began there was never so.
+        other = service.put("d", valid_from=START - 5)
+        service.one(retract(other.id, valid_to=START - 5))
+    service.one(restore(row.id))
+    assert values(service, 9, 8, 6, 5, 0) == ["a", "b", "c", "a", "a"]
+
+
+def test_evidence_returns_over_a_retraction_that_began_in_its_place(service):
+    row = service.put("a", valid_from=START - 9)
+    service.put("a", valid_from=START - 5, valid_to=START - 3)
+    service.one(retract(row.id, valid_to=START - 7))
+    other = service.put("b", valid_from=START - 6)
+    service.one(retract(other.id, valid_to=START - 5))
+    service.one(restore(row.id))
+    assert values(service, 7, 6, 5, 3, 0) == ["a", "b", "a", None, None]
+    service.one(retract(other.id, valid_to=START - 6))  # the row before reaches the evidence then
+    assert values(service, 7, 6, 5, 3, 0) == ["a", "a", "a", None, None]
+
+
+def test_what_was_taken_twice_returns_with_what_took_it_first(service):
+    early = service.put("a", valid_from=START - 9, valid_to=START - 1)
+    late = service.put("b", valid_from=START - 7)
+    row = service.put("a", valid_from=START - 6)
+    service.put("a", valid_from=START - 4)
+    service.one(retract(row.id, valid_to=START - 6))
+    service.one(retract(late.id, valid_to=START - 7))
+    service.one(retract(early.id, valid_to=START - 8))
+    service.one(restore(early.id))
+    assert values(service, 9, 6, 4, 1, 0) == ["a", "a", "a", None, None]
+    service.one(restore(row.id))
+    assert values(service, 9, 6, 4, 1, 0) == ["a", "a", "a", "a", "a"]
+
+
+@pytest.fixture
+def few_are_read(monkeypatch):
+    monkeypatch.setattr(surroundings, "TIMELINE_READ_MAX", 20)
+    assert limits.TIMELINE_READ_MAX > 20
+
+
+def stated_often(service):
+    row = service.put("a", valid_from=START - 99)
+    service.write(*(put_fact("a", valid_from=START - n) for n in range(2, 60)))
+    return row
+
+
+def test_evidence_that_a_retraction_took_is_not_gone_through(service, few_are_read):
+    row = stated_often(service)
+    service.one(retract(row.id, valid_to=START - 70))
+    assert values(service, 99, 50, 0) == ["a", None, None]
+    service.put("b", valid_from=START - 80)
+    service.put("c", valid_from=START - 40)
+    assert values(service, 99, 80, 50, 40, 0) == ["a", "b", None, "c", "c"]
+
+
+def test_where_evidence_asleep_has_to_be_gone_through_there_is_an_end_to_it(service, few_are_read):
+    row = stated_often(service)
+    service.one(retract(row.id, valid_to=START - 99))
+    with service.refuses(Reason.LIMIT_EXCEEDED):
+        service.value_at(START)
+    assert service.value_at(START - 99) is None

@@ -106,6 +106,7 @@ def golden_keys() -> dict[str, bytes]:
         "heard": SPACE.heard(("untyped", "user", "mira", "", "SEMANTIC"), ID),
         "taken": keys.taken_key(ID),
         "sleep": SPACE.sleep(fact, 2),
+        "displaced": SPACE.displaced(fact, 2, 0),
         "entry_of_member": SPACE.entry(replace(fact, member=b"m" * 16), 0),
         "sleep_of_member": SPACE.sleep(replace(fact, member=b"m" * 16), 2),
         "embedder": keys.EMBEDDER_KEY,
@@ -116,8 +117,8 @@ def golden_keys() -> dict[str, bytes]:
 
 
 WIDTHS = {
-    "a": None, "b": 33, "c": 25, "d": 33, "e": 17, "f": 33, "g": 17, "h": 17, "j": 21, "k": 25,
-    "m": 17, "n": 33, "q": 17, "s": 42, "t": 25, "v": 17, "w": 25, "x": 17,
+    "a": None, "b": 33, "c": 25, "d": 33, "e": 17, "f": 33, "g": 17, "h": 17, "i": 33, "j": 21,
+    "k": 25, "m": 17, "n": 33, "q": 17, "s": 42, "t": 25, "v": 17, "w": 25, "x": 17,
     "y": 17,
 }  # fmt: skip
 

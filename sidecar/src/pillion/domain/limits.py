@@ -61,6 +61,9 @@ CLUSTER_IDS_MAX: Final = 64
 # Entries of a timeline that one statement may have to be compared with: those within its interval,
 # up to the first that names no end. Reading so many takes some tens of milliseconds.
 TIMELINE_WALK_MAX: Final = 20_000
+# Entries of a timeline that one look goes through. Only evidence asleep is passed over in numbers,
+# behind a retraction of a fact that was stated very often; so many take about a second.
+TIMELINE_READ_MAX: Final = 100_000
 # A write whose records changed under it is planned again at most this often.
 COMMIT_TRIES_MAX: Final = 16
 # An open stream holds one of few threads, so one from which nothing comes is ended after this.

@@ -142,6 +142,8 @@ class Said:
         source_kind: The strongest source that makes it.
         entry: The entry that has its words; None: it is made by the plan at hand.
         row: The segment in which that entry stands.
+        nothing_to: A retraction begins at the same instant and stands until here: the statement
+            needs a row of its own, which has it behind itself.
     """
 
     rank: tuple[int, bool]
@@ -150,6 +152,7 @@ class Said:
     source_kind: SourceKind
     entry: Entry | None = None
     row: Entry | None = None
+    nothing_to: int | None = None
 
 
 def statements_of(entries: Iterable[Entry]) -> dict[tuple[int, bool], Said]:
@@ -243,6 +246,8 @@ class Segment:
         said = piece.said
         if said is None or self.end != piece.start:
             return False
+        if said.nothing_to is not None and said.rank[0] == piece.start:
+            return False
         if said.fingerprint != self.entry.fingerprint:
             return False
         if said.rank == self.entry.rank:
@@ -316,6 +321,7 @@ def _made(piece: Piece, said: Said, stated: Entry | None) -> Segment:
         said.to,
         None if own else said.rank[0],
         row.epoch,
+        said.nothing_to if own else None,
     )
     promoted = own and said.entry is not None and said.entry.is_evidence
     return Segment(entry, Made.PROMOTED if promoted else Made.RESUMED, said=said)

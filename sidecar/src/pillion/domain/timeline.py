@@ -378,7 +378,8 @@ class Taken:
     Attributes:
         row: The row's entry as it was.
         instant: From where it was taken: its own instant, when it was never so.
-        evidence: Evidence of the row that was taken with it and is still there, asleep.
+        evidence: Evidence of the row that was taken with it and has slept since, in its place or
+            out of it.
     """
 
     row: Entry
@@ -415,8 +416,15 @@ def plan_restore(around: Around, taken: Taken) -> Plan:
     stated = replace(row, nothing_to=nothing_to) if instant <= row.valid_from else None
     for one in taken.evidence:
         if one.rank not in statements:
+            there = segments.get(one.valid_from)
             statements[one.rank] = Said(
-                one.rank, end_of(one, row), one.fingerprint, one.source_kind, one, row
+                one.rank,
+                end_of(one, row),
+                one.fingerprint,
+                one.source_kind,
+                one,
+                row,
+                _nothing_to(there) if there is not None and there.continues is None else None,
             )
     laid, gone = _relaid(around, instant, statements, segments, stated)
     if stated is not None and all(one.made is not Made.STATED for one in laid):

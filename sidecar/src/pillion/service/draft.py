@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 
     from pillion.domain.scope import Partition
 
-# Rows that one step of a lazy scan reads: timelines are mostly short.
+# Rows that the first step of a lazy scan reads: timelines are mostly short. Each further step
+# reads twice as many, up to this.
 SCAN_STEP = 16
+SCAN_STEP_MAX = 1024
 # What a commit's token and memo take beside its records, at most.
 TOKEN_ROOM_BYTES = 66_000
 
@@ -123,7 +125,7 @@ class Draft:
         """Yield the records of [start, end) in key order, or in reverse, as this draft leaves them.
 
         Ranges are not part of what the commit depends on: the caller reads a head record that
-        every writer of the range also writes. The store is asked for ``step`` records at a time.
+        every writer of the range also writes. The store is asked for ``step`` records first.
         """
         own = sorted(
             (item for item in self._changed.items() if start <= item[0] < end), reverse=reverse
@@ -157,6 +159,7 @@ class Draft:
                 end = page.next_start
             else:
                 start = page.next_start
+            step = max(step, min(2 * step, SCAN_STEP_MAX))
 
     def changes(self, family: bytes) -> Iterator[tuple[bytes, bytes | None]]:
         """Yield what this draft puts (or, with None, deletes) in one family of keys."""

@@ -19,8 +19,6 @@ from pillion_storage.keys import (
     instant_of,
     memory_key,
     prefix_end,
-    taken_evidence_key,
-    taken_key,
     undo_key,
     undo_range,
 )
@@ -30,7 +28,7 @@ from pillion.domain.memory import MemoryStatus
 from pillion.domain.migrations import migrated
 from pillion.domain.operations import OperationState
 from pillion.domain.rendering import render_fact
-from pillion.service.asleep import sleeps_of, taken_follows
+from pillion.service.asleep import displaced_from, sleeps_of, taken_follows
 from pillion.service.attribute_rows import AttributeRows
 from pillion.service.catalogue import schema_of
 from pillion.service.draft import Draft
@@ -242,7 +240,7 @@ class Migrating:
                 self._put_row(work, stated, value)
                 work.draft.put(place, codec.encode_segment(moved), owner=owner)
                 if taken_follows(work.draft, work.keys, key, entry, value.fingerprint):
-                    self._kept_evidence(work, checked, entry.memory_id)
+                    self._displaced(work, checked, key, entry.memory_id)
                     asleep = sleeps_of(work.draft, work.keys, key)
             else:
                 changed = _with_value(stated, value, work.migration.schema_version)
@@ -251,21 +249,17 @@ class Migrating:
             work.applier.timelines.touch_head(key)
         return True
 
-    def _kept_evidence(self, work: _Work, checked: CheckedSchema, row_id: UUID) -> None:
-        """Migrate the evidence in whose very place a row's retraction stands."""
-        place = taken_evidence_key(row_id)
-        data = work.draft.get(place)
-        taken = work.draft.get(taken_key(row_id))
-        if data is None or taken is None:
-            return
-        entry = codec.decode_entry(codec.decode_taken(taken).instant, data)
-        stated, vector = codec.decode_evidence_statement(row_id, data)
-        value = value_for(stated, checked, work.migration.steps)
-        if value is not None and stated.schema_version < work.migration.schema_version:
-            changed = _with_value(stated, value, work.migration.schema_version)
-            moved = replace(entry, fingerprint=value.fingerprint)
-            owner = work.keys.subject(stated.subject)
-            work.draft.put(place, codec.encode_evidence(moved, changed, vector), owner=owner)
+    def _displaced(self, work: _Work, checked: CheckedSchema, key: FactKey, row_id: UUID) -> None:
+        """Migrate the evidence that a row's retraction took and whose place is taken by now."""
+        owner = work.keys.subject(key.subject)
+        for place, data in displaced_from(work.draft, work.keys, key, row_id):
+            entry = codec.decode_entry(instant_of(place[-INSTANT_BYTES:]), data)
+            stated, vector = codec.decode_evidence_statement(row_id, data)
+            value = value_for(stated, checked, work.migration.steps)
+            if value is not None and stated.schema_version < work.migration.schema_version:
+                changed = _with_value(stated, value, work.migration.schema_version)
+                moved = replace(entry, fingerprint=value.fingerprint)
+                work.draft.put(place, codec.encode_evidence(moved, changed, vector), owner=owner)
 
     def _older_rows(self, work: _Work, ids: Sequence[UUID]) -> dict[UUID, Memory]:
         """Return the rows of a timeline that are of an older version, as they are stored.
@@ -351,10 +345,9 @@ class Migrating:
             if entry.is_row and entry.memory_id == memory_id and back.value is not None:
                 moved = replace(entry, fingerprint=back.value.fingerprint)
                 work.draft.put(place, codec.encode_segment(moved), owner=owner)
-                kept = work.draft.get(taken_evidence_key(memory_id))
-                follows = taken_follows(work.draft, work.keys, key, entry, moved.fingerprint)
-                if follows and kept is not None:
-                    self._restore_evidence(work, taken_evidence_key(memory_id), kept, memory_id)
+                if taken_follows(work.draft, work.keys, key, entry, moved.fingerprint):
+                    for kept, stored in displaced_from(work.draft, work.keys, key, memory_id):
+                        self._restore_evidence(work, kept, stored, memory_id)
             elif entry.is_evidence and entry.memory_id == memory_id:
                 self._restore_evidence(work, place, data, memory_id)
         return True

@@ -14,10 +14,12 @@ from pillion_storage import codec
 from pillion_storage.keys import INSTANT_BYTES, after, instant_of, memory_key, prefix_end
 
 from pillion.domain.errors import PillionError, Reason
-from pillion.domain.limits import TIMELINE_WALK_MAX
+from pillion.domain.limits import TIMELINE_READ_MAX, TIMELINE_WALK_MAX
 from pillion.domain.memory import FOREVER, EndReason
 from pillion.domain.segments import NO_VALUE, Entry, Shape
 from pillion.domain.timeline import Around
+from pillion.service.asleep import first_that_holds, sleeps_between
+from pillion.service.draft import SCAN_STEP
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
 ASLEEP_STEP: Final = 256
 # Entries read at a time where the next one is likely to be the last that matters.
 NEAR_STEP: Final = 16
+# Segments that are followed from a row to where its evidence is.
+SEGMENTS_FOLLOWED_MAX: Final = 8
 
 
 def find_holding(draft: Draft, keys: KeySpace, key: FactKey, instant: int) -> Entry | None:
@@ -46,16 +50,34 @@ def _entry(stored_key: bytes, data: bytes) -> Entry:
     return codec.decode_entry(instant_of(stored_key[-INSTANT_BYTES:]), data)
 
 
+def _entries(
+    draft: Draft, start: bytes, end: bytes, *, reverse: bool = False, step: int = SCAN_STEP
+) -> Iterator[Entry]:
+    """Yield the entries of a stretch of a timeline, as long as it is one that can be gone through.
+
+    Raises:
+        PillionError: LIMIT_EXCEEDED when it is not.
+    """
+    scan = draft.scan(start, end, reverse=reverse, step=step)
+    for count, stored in enumerate(scan):
+        if count >= TIMELINE_READ_MAX:
+            raise PillionError(
+                Reason.LIMIT_EXCEEDED,
+                f"more than {TIMELINE_READ_MAX} statements of this key, taken back since, lie "
+                "where this would look: name another instant",
+            )
+        yield _entry(*stored)
+
+
 def _last_before(draft: Draft, keys: KeySpace, key: FactKey, end: bytes) -> Entry | None:
     """Return the last entry before a key, of whatever shape."""
-    last = next(iter(draft.scan(keys.entries(key), end, reverse=True, step=1)), None)
-    return _entry(*last) if last is not None else None
+    return next(_entries(draft, keys.entries(key), end, reverse=True, step=1), None)
 
 
 def _segment_before(draft: Draft, keys: KeySpace, key: FactKey, end: bytes) -> Entry | None:
     """Return the last segment that begins before a key.
 
-    Evidence is not gone through when the row that it first supported still holds there.
+    Evidence is not gone through where the row that it first supported leads there.
     """
     return _segment_of(draft, keys, key, _last_before(draft, keys, key, end))
 
@@ -67,25 +89,40 @@ def _segment_of(draft: Draft, keys: KeySpace, key: FactKey, entry: Entry | None)
     row = _supported(draft, keys, key, entry)
     if row is not None:
         return row
-    # The row that this evidence first supported is another one by now: look for it.
+    # It is not to be found from the row that this evidence first supported: look for it.
     place = keys.entry(key, entry.valid_from)
-    for stored in draft.scan(keys.entries(key), place, reverse=True, step=ASLEEP_STEP):
-        earlier = _entry(*stored)
+    for earlier in _entries(draft, keys.entries(key), place, reverse=True, step=ASLEEP_STEP):
         if not earlier.is_evidence:
             return earlier
     return None
 
 
 def _supported(draft: Draft, keys: KeySpace, key: FactKey, evidence: Entry) -> Entry | None:
-    """Return the row that evidence first supported, if that still holds where the evidence is."""
+    """Return the segment around evidence, if few steps lead there from the row it first supported.
+
+    Segments that adjoin name each other by their ends. So whoever asks behind a retraction goes
+    through none of the evidence that it took.
+    """
     data = draft.get(memory_key(evidence.memory_id))
     if data is None:
         return None
     row = codec.decode_memory(evidence.memory_id, data, 0)
-    if not row.valid_at(evidence.valid_from):
-        return None
-    begun = draft.get(keys.entry(key, row.valid_from))
-    return codec.decode_entry(row.valid_from, begun) if begun is not None else None
+    begin = keys.entry(key, row.valid_from)
+    segment = None
+    if row.on_timeline:
+        begun = draft.get(begin)
+        segment = codec.decode_entry(row.valid_from, begun) if begun is not None else None
+    elif row.valid_from < evidence.valid_from:
+        segment = _last_before(draft, keys, key, after(begin))
+    for _ in range(SEGMENTS_FOLLOWED_MAX):
+        if segment is None or segment.is_evidence or segment.valid_from >= evidence.valid_from:
+            return None
+        if evidence.valid_from < segment.valid_to:
+            return segment
+        instant = segment.valid_to
+        following = draft.get(keys.entry(key, instant))
+        segment = codec.decode_entry(instant, following) if following is not None else None
+    return None
 
 
 class Surveyor:
@@ -102,11 +139,8 @@ class Surveyor:
         newest = self.epoch(key)
         if row.epoch == newest:
             return True
-        start, end = (self._keys.sleep(key, one) for one in (row.epoch, newest))
-        return not any(
-            codec.decode_sleep(instant_of(stored_key[-INSTANT_BYTES:]), data).holds(evidence)
-            for stored_key, data in self._draft.scan(start, end, step=ASLEEP_STEP)
-        )
+        sleeps = sleeps_between(self._draft, self._keys, key, row.epoch, newest)
+        return first_that_holds(sleeps, evidence) is None
 
     def epoch(self, key: FactKey) -> int:
         """Return how many retractions a timeline has seen; the commit will depend on its head."""
@@ -183,8 +217,7 @@ class Surveyor:
             return ()
         found: list[Entry] = []
         start = after(self._keys.entry(key, row.valid_from))
-        for stored in self._draft.scan(start, self._keys.entry(key, instant), reverse=True):
-            entry = _entry(*stored)
+        for entry in _entries(self._draft, start, self._keys.entry(key, instant), reverse=True):
             if self._awake(key, entry, row):
                 _add(found, entry)
                 if _is_open(entry, row):
@@ -248,10 +281,8 @@ class Surveyor:
             start = self._keys.entry(key, current.valid_to)
         end = prefix_end(self._keys.entries(key))
         last = current
-        for stored in self._draft.scan(
-            start, end, step=ASLEEP_STEP if current is None else NEAR_STEP
-        ):
-            entry = _entry(*stored)
+        step = ASLEEP_STEP if current is None else NEAR_STEP
+        for entry in _entries(self._draft, start, end, step=step):
             if not entry.is_evidence:
                 if last is not None and last.valid_to < entry.valid_from:
                     nothing = self._former_nothing(key, last)
@@ -267,9 +298,7 @@ class Surveyor:
     def _row_after(self, key: FactKey, instant: int) -> bool:
         """Return whether a row begins after an instant."""
         start, end = after(self._keys.entry(key, instant)), prefix_end(self._keys.entries(key))
-        return any(
-            _entry(*stored).is_row for stored in self._draft.scan(start, end, step=ASLEEP_STEP)
-        )
+        return any(one.is_row for one in _entries(self._draft, start, end, step=ASLEEP_STEP))
 
     def _former_nothing(self, key: FactKey, row: Entry) -> Entry | None:
         """Return the retraction that ended a row of format 1, which kept none: it is put now."""
@@ -283,10 +312,8 @@ class Surveyor:
             return None
         end = FOREVER
         start = after(self._keys.entry(key, row.valid_to))
-        for stored in self._draft.scan(
-            start, prefix_end(self._keys.entries(key)), step=ASLEEP_STEP
-        ):
-            entry = _entry(*stored)
+        last = prefix_end(self._keys.entries(key))
+        for entry in _entries(self._draft, start, last, step=ASLEEP_STEP):
             if not entry.is_evidence:
                 end = entry.valid_from
                 break
@@ -333,8 +360,7 @@ class Surveyor:
             return FOREVER
         to = max(to, row.valid_to)
         start, end = (self._keys.entry(key, one) for one in (row.valid_from, row.valid_to))
-        for stored in self._draft.scan(after(start), end):
-            entry = _entry(*stored)
+        for entry in _entries(self._draft, after(start), end):
             if entry.stated_to is not None and self._awake(key, entry, row):
                 to = max(to, entry.stated_to)
                 if to == FOREVER:
@@ -350,17 +376,17 @@ class Surveyor:
         found: list[Entry] = []
         place = self._keys.entry(key, sleep.start)
         segment = self._segment_before(key, after(place))
+        earlier = sleeps_between(self._draft, self._keys, key, sleep.since, sleep.until)
         last = prefix_end(self._keys.entries(key))
         if sleep.end != FOREVER:
             last = self._keys.entry(key, sleep.end)
         begin: bytes | None = after(place)
         while begin is not None:
             start, begin = begin, None
-            for stored in self._draft.scan(start, last):
-                entry = _entry(*stored)
+            for entry in _entries(self._draft, start, last):
                 if not entry.is_evidence:
                     segment = entry
-                elif sleep.holds(entry):
+                elif sleep.holds(entry) and first_that_holds(earlier, entry) is None:
                     _add(found, entry)
                     if _is_open(entry, row) and segment is not None:
                         if entry.valid_from >= segment.valid_to:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from pillion_storage import codec
-from pillion_storage.keys import taken_evidence_key, taken_key
+from pillion_storage.keys import taken_key
 
 from pillion.domain.errors import PillionError, Reason
 from pillion.domain.limits import RECURRENCE_EPISODES_MAX
@@ -26,10 +26,11 @@ from pillion.domain.timeline import (
     plan_retract,
     plan_withdraw,
 )
+from pillion.service.asleep import displace, displaced, put_back
 from pillion.service.surroundings import Surveyor, find_holding
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from uuid import UUID
 
     from pillion_storage.keys import KeySpace
@@ -158,6 +159,7 @@ class Timelines:
         self._touch_head(key, around.epoch)
         self._records.check_vector(stated.vector)
         if plan.mark is not None:
+            self._displace(key, plan.mark.valid_from)
             # A stronger statement is the one that may become a row one day.
             self._draft.put(
                 self._keys.entry(key, plan.mark.valid_from),
@@ -195,7 +197,6 @@ class Timelines:
         sleep = Sleep(entry.fingerprint, begin, entry.valid_to, entry.epoch, around.epoch)
         taken = codec.TakenRecord(entry, begin, to, around.epoch, self._now)
         self._draft.put(taken_key(row.id), codec.encode_taken(taken), owner=self._owner(key))
-        self._keep_evidence(key, row.id, begin, sleep)
         self._draft.put(
             self._keys.sleep(key, around.epoch),
             codec.encode_sleep(sleep),
@@ -204,25 +205,6 @@ class Timelines:
         self._touch_head(key, around.epoch + 1)
         self._carry_out(key, plan)
         return MutationResult(row.id, Outcome.UPDATED, fact_version=-1, valid_to=begin)
-
-    def _keep_evidence(self, key: FactKey, row_id: UUID, instant: int, sleep: Sleep) -> None:
-        """Keep the evidence at the instant of a retraction, whose very place that takes."""
-        place = taken_evidence_key(row_id)
-        data = self._draft.get(self._keys.entry(key, instant))
-        entry = codec.decode_entry(instant, data) if data is not None else None
-        if data is not None and entry is not None and entry.is_evidence and sleep.holds(entry):
-            self._draft.put(place, data, owner=self._owner(key))
-        elif self._draft.get(place) is not None:
-            self._draft.delete(place)
-
-    def _give_evidence_back(self, key: FactKey, row_id: UUID, instant: int) -> None:
-        """Put the evidence that ``_keep_evidence`` kept in its place again, if that is free."""
-        data = self._draft.get(taken_evidence_key(row_id))
-        if data is None:
-            return
-        self._draft.delete(taken_evidence_key(row_id))
-        if self._draft.get(self._keys.entry(key, instant)) is None:
-            self._draft.put(self._keys.entry(key, instant), data, owner=self._owner(key))
 
     def restore(self, row: Memory) -> MutationResult:
         """Take a row's retraction back: it holds again where nothing later says otherwise.
@@ -240,17 +222,16 @@ class Timelines:
         anew = instant <= entry.valid_from  # the row left the recorded present, and comes back
         if anew == row.on_timeline:
             raise not_retracted()
-        place = self._keys.sleep(key, taken.epoch)
-        asleep = self._draft.get(place)
+        sleep = self._keys.sleep(key, taken.epoch)
+        asleep = self._draft.get(sleep)
         if asleep is None:
             raise AssertionError("a retraction says which evidence it took")
         evidence = self._surveyor.taken_evidence(
             key, entry, codec.decode_sleep(taken.epoch, asleep)
         )
-        self._draft.delete(place)
-        kept = self._draft.get(taken_evidence_key(row.id))
-        if kept is not None:
-            evidence = (codec.decode_entry(instant, kept), *evidence)
+        self._draft.delete(sleep)
+        out_of_place = displaced(self._draft, self._keys, key, taken.epoch)
+        evidence = (*out_of_place, *evidence)
         beyond = max((instant, *(one.valid_from for one in evidence)))
         to = max((taken.to, *(end_of(one, entry) for one in evidence)))
         around = self._surveyor.around(key, instant, to, beyond=beyond)
@@ -258,17 +239,30 @@ class Timelines:
         plan = plan_restore(around, Taken(entry, instant, evidence))
         self._draft.delete(taken_key(row.id))
         self._touch_head(key, around.epoch)
-        back = replace(row, retracted_at=FOREVER)
-        self._carry_out(key, plan, _Stated(back) if anew else None)
-        self._give_evidence_back(key, row.id, instant)
+        stated = _Stated(replace(row, retracted_at=FOREVER)) if anew else None
+        self._carry_out(key, plan, stated, out_of_place)
+        put_back(self._draft, self._keys, key, taken.epoch, out_of_place)
         valid_to = self._records.memory(row.id).valid_to
         return MutationResult(row.id, Outcome.UPDATED, fact_version=-1, valid_to=valid_to)
 
     # --- carrying out --------------------------------------------------------------------------
 
-    def _carry_out(self, key: FactKey, plan: Plan, stated: _Stated | None = None) -> None:
-        """Write what a plan changes."""
-        words = [self._words(key, one, stated) for one in plan.segments]
+    def _carry_out(
+        self,
+        key: FactKey,
+        plan: Plan,
+        stated: _Stated | None = None,
+        out_of_place: Mapping[Entry, bytes] | None = None,
+    ) -> None:
+        """Write what a plan changes.
+
+        Args:
+            key: The timeline.
+            plan: What is to become of it.
+            stated: Whose statement it is about, if it states one.
+            out_of_place: Evidence that may speak again and is not in its place, as stored.
+        """
+        words = [self._words(key, one, stated, out_of_place or {}) for one in plan.segments]
         segments = [
             replace(one.entry, memory_id=memory.id) if memory is not None else one.entry
             for one, (memory, _, _) in zip(plan.segments, words, strict=True)
@@ -276,6 +270,8 @@ class Timelines:
         for entry in plan.gone:
             self._draft.delete(self._keys.entry(key, entry.valid_from))
         for one, entry in zip(plan.segments, segments, strict=True):
+            if one.made in {Made.STATED, Made.RESUMED}:
+                self._displace(key, entry.valid_from)
             if entry != one.was:
                 self._draft.put(
                     self._keys.entry(key, entry.valid_from),
@@ -304,8 +300,16 @@ class Timelines:
                 row = self._ended(self._records.memory(entry.memory_id), entry, adjoining)
                 self._records.update(replace(row, updated_at=self._now))
 
+    def _displace(self, key: FactKey, instant: int) -> None:
+        """Keep what sleeps at an instant, before something takes its place."""
+        displace(self._draft, self._keys, key, instant, self._surveyor.epoch(key))
+
     def _words(
-        self, key: FactKey, segment: Segment, stated: _Stated | None
+        self,
+        key: FactKey,
+        segment: Segment,
+        stated: _Stated | None,
+        out_of_place: Mapping[Entry, bytes],
     ) -> tuple[Memory | None, bytes, Memory | None]:
         """Return the memory of a row that is to be made, before anything is written.
 
@@ -326,7 +330,9 @@ class Timelines:
             row = self._records.memory((said.row or said.entry).memory_id)
             base, vector = row, b""
             if said.entry.is_evidence:
-                data = self._draft.get(self._keys.entry(key, said.entry.valid_from))
+                data = out_of_place.get(said.entry)
+                if data is None:
+                    data = self._draft.get(self._keys.entry(key, said.entry.valid_from))
                 if data is None:
                     raise AssertionError("evidence that speaks again is in the draft")
                 base, vector = codec.decode_evidence_statement(row.id, data)
