@@ -278,6 +278,43 @@ def test_answers_are_those_of_the_reference(
     assert_agrees(pair.real.score(**asked, k=k, slots=some), scored, least, k)
 
 
+def proposal(table: Any, query: np.ndarray, n: int) -> tuple[np.ndarray, float]:
+    """What an index without a fault says: the n nearest slots and the cosine of the last."""
+    slots = table.live_slots()
+    if not slots.size:
+        return slots, -1.0
+    unit = query.astype(np.float64) / np.linalg.norm(query.astype(np.float64))
+    cosines = table.vectors_of(slots) @ unit.astype(np.float32)
+    order = np.argsort(-cosines, kind="stable")[:n]
+    return slots[order], float(cosines[order[-1]])
+
+
+@settings(max_examples=300, deadline=None)
+@given(data=st.data(), pair=stores(), profile=profiles(), wanted=filters())
+def test_certified_answers_are_those_of_brute_force(
+    data: st.DataObject, pair: Pair, profile: ranker.Profile, wanted: dict[str, Any]
+) -> None:
+    """Given an honest horizon, by the Rust and by the reference's plain form of the argument."""
+    query = data.draw(queries(pair.real.dimension).filter(lambda one: one is not None))
+    asked: dict[str, Any] = {
+        "query": query,
+        "now": NOW,
+        "profile": profile,
+        "filter": ranker.Filter(**wanted),
+        "k": data.draw(st.sampled_from([1, 2, 5, 40])),
+    }
+    for tables in (pair.real, pair.reference):
+        near, horizon = proposal(tables, query, data.draw(st.sampled_from([1, 3, 10, 100])))
+        lagging = np.array(data.draw(st.lists(st.integers(0, 40), max_size=4)), np.uint32)
+        slots = np.concatenate((near, lagging))
+        found = tables.certify(**asked, slots=slots, horizon=horizon, rows_max=100)
+        everything = tables.search(**asked)
+        for column in ("ids", "slots", "scores", "relevance", "recency", "importance", "cosine"):
+            np.testing.assert_array_equal(getattr(found, column), getattr(everything, column))
+        assert found.bound is None
+        assert found.examined + np.unique(slots).size >= len(found)
+
+
 @settings(max_examples=150, deadline=None)
 @given(pair=stores(), profile=profiles(), wanted=filters(), below=st.sampled_from([0.1, 0.3, 2]))
 def test_the_other_reads_are_those_of_the_reference(
@@ -578,6 +615,26 @@ def test_defaults_are_the_documented_ones() -> None:
     wanted = ranker.Filter()
     assert wanted.statuses == ranker.mask_of(ranker.STATUS_STATED, ranker.STATUS_CONFIRMED)
     assert wanted.exclude_flags == ranker.FLAG_RETRACTED | ranker.FLAG_EXPIRED
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [({"query": None}, "query"), ({"horizon": math.nan}, "horizon"), ({"k": 0}, "k")],
+)
+def test_a_malformed_proposal_is_refused(changes: dict[str, Any], message: str) -> None:
+    asked: dict[str, Any] = {
+        "query": np.array([1.0, 0.0], np.float32),
+        "now": NOW,
+        "profile": ranker.Profile(),
+        "filter": ranker.Filter(),
+        "slots": np.array([], np.uint32),
+        "horizon": 0.5,
+        "rows_max": 9,
+        "k": 3,
+    } | changes
+    for table in (ranker.Table(2), ReferenceTable(2)):
+        with pytest.raises(ValueError, match=f"^{message}: "):
+            table.certify(**asked)
 
 
 def test_free_slots_are_refused_where_an_answer_would_be_a_lie() -> None:

@@ -213,13 +213,22 @@ class Hits:
         """-1..1; 0 without a query or a vector."""
     @property
     def admitted(self) -> int:
-        """Rows that the filter admitted."""
+        """Rows that the filter admitted; of a certified search, of those proposed."""
     @property
     def scanned(self) -> int:
         """Live rows that were looked at."""
     @property
     def rescored(self) -> int:
         """Rows that were scored with float32."""
+    @property
+    def examined(self) -> int:
+        """Rows besides those proposed that a certified search found able to win."""
+    @property
+    def bound(self) -> float | None:
+        """Where a certified search gave up: no row that it left out scores higher.
+
+        None: no row that was left out belongs among the hits.
+        """
     def rows(self) -> list[tuple[bytes, float, float, float, float, float]]:
         """Return (id, score, relevance, recency, importance, cosine) of each result.
 
@@ -367,6 +376,29 @@ class Table:
 
         Raises:
             ValueError: as `search`.
+        """
+    def certify(
+        self,
+        *,
+        query: NDArray[np.float32] | None,
+        now: int,
+        profile: Profile,
+        filter: Filter,
+        slots: NDArray[np.uint32],
+        horizon: float,
+        rows_max: int,
+        k: int,
+    ) -> Hits:
+        """Return the best k of all admitted rows, given what an index says of the query.
+
+        `slots` are its nearest, and those of rows that it has not taken up; `horizon` is the
+        cosine that no vector in another slot exceeds. Every other row that could win by its
+        recency and importance is scored too, so the result is exact if the claim is true. At most
+        `rows_max` such rows are looked at; where that is too few, `Hits.bound` says what was left
+        out. Free slots are skipped and repeated ones count once.
+
+        Raises:
+            ValueError: as `search`; no query; a horizon that is not a number.
         """
     def count(self, filter: Filter, now: int | None = None) -> int:
         """Return how many rows the filter admits.

@@ -43,6 +43,7 @@ _STATUS_MAX = 3
 _SOURCES = 8
 _FLAGS_KNOWN = 0b11111 | (_SOURCES - 1) << SOURCE_SHIFT
 _AGE_MAX = 2**63 - 1
+_HORIZON_SLACK = 1e-4
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +83,8 @@ class ReferenceHits:
     admitted: int
     scanned: int
     rescored: int
+    examined: int = 0
+    bound: float | None = None
 
     def rows(self) -> list[tuple[bytes, float, float, float, float, float]]:
         """Return (id, score, relevance, recency, importance, cosine) of each result."""
@@ -415,6 +418,43 @@ class ReferenceTable:
         wanted = sorted(set(slots.tolist()))
         return self._best(query, now, profile, filter, slots=wanted, k=k)
 
+    def certify(
+        self,
+        *,
+        query: NDArray[np.float32] | None,
+        now: int,
+        profile: Profile,
+        filter: Filter,  # noqa: A002  the name in the interface
+        slots: NDArray[np.uint32],
+        horizon: float,
+        rows_max: int,
+        k: int,
+    ) -> ReferenceHits:
+        """Return the best k, exact if no vector outside `slots` has a cosine above `horizon`.
+
+        Never gives up, whatever `rows_max` is.
+        """
+        del rows_max
+        if query is None:
+            raise ValueError("query: an index proposes only for one")
+        if math.isnan(horizon):
+            raise ValueError("horizon: not a number")
+        proposed = sorted(set(slots.tolist()))
+        found = self._best(query, now, profile, filter, slots=proposed, k=k)
+        bar = found.scores[-1] if len(found) == k else np.float32(filter.min_score)
+        # The slack is for dot products that are added up in another order.
+        highest = relevance_of(profile, np.float32(horizon + _HORIZON_SLACK))
+        hopeful = [
+            slot
+            for slot in range(len(self._slots))
+            if (row := self._live(slot)) is not None
+            and slot not in proposed
+            and _admits(filter, row)
+            and _highest_score(profile, row, now, highest) >= bar
+        ]
+        best = self._best(query, now, profile, filter, slots=sorted(proposed + hopeful), k=k)
+        return replace(best, examined=len(hopeful))
+
     def _best(
         self,
         query: NDArray[np.float32] | None,
@@ -491,6 +531,13 @@ def _recency(profile: Profile, row: _Row, now: int) -> np.float32:
         valid_from=row.valid_from,
         last_used=row.last_used,
         now=now,
+    )
+
+
+def _highest_score(profile: Profile, row: _Row, now: int, relevance: np.float32) -> np.float32:
+    recency = _recency(profile, row, now)
+    return score_of(
+        profile, relevance=relevance, recency=recency, importance=row.importance, flags=row.flags
     )
 
 

@@ -88,6 +88,11 @@ impl<'a> Block<'a> {
         self.start..self.start + self.len
     }
 
+    /// The slot of the first row.
+    pub fn first_slot(&self) -> u32 {
+        (self.number * CHUNK_ROWS + self.start) as u32
+    }
+
     /// The int8 vectors.
     pub fn quantised(&self) -> &'a [LineI8] {
         let lines = self.chunk.lines_i8;

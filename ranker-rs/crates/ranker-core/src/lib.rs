@@ -6,7 +6,7 @@
 //! proven error bound, so that what it returns is what a float32 scan of everything would.
 //!
 //! What was given up: there is no approximate index here (the caller may propose candidates and
-//! have them scored with [`Table::score`]), one search uses one core, rows live in memory only,
+//! have them scored with [`Table::score`], or made into an exact answer by [`Table::certify`]), one search uses one core, rows live in memory only,
 //! and text relevance is someone else's work. The crate knows nothing of Python.
 //!
 //! `unsafe` is confined to [`kernels`]: loads of whole cache lines and calls of functions that
@@ -15,6 +15,7 @@
 #![deny(unsafe_code)]
 
 mod batch;
+mod certify;
 mod chunk;
 mod error;
 mod filter;
@@ -32,6 +33,7 @@ mod table;
 mod top;
 
 pub use batch::RowBatch;
+pub use certify::Proposal;
 pub use error::{Error, Result};
 pub use filter::{Filter, FilterSpec};
 pub use profile::{Profile, ProfileSpec, RecencyAnchor};

@@ -21,6 +21,7 @@
 
 use crate::error::{Error, Result};
 use crate::flags;
+use crate::kernels::PriorReach;
 use crate::limits::{ATTRIBUTES_MAX, EVERY_KIND, KIND_MAX, SOURCE_MAX};
 use crate::summary::Summary;
 
@@ -248,6 +249,39 @@ impl Profile {
         // `exp2` is right to the last bits but not known to be monotone in them.
         let recency = self.recency(half_life, valid_from, last_used, now);
         recency.next_up().min(1.0)
+    }
+
+    /// Whether recency may count from the last use.
+    #[must_use]
+    pub(crate) fn counts_last_use(&self) -> bool {
+        self.spec.recency_anchor == RecencyAnchor::LastUsed
+    }
+
+    /// What rows under a summary must come up to for a score of `bar`: no row that falls short
+    /// of it has that score.
+    #[must_use]
+    pub(crate) fn prior_reach(&self, summary: &Summary, now: i64, bar: f32) -> PriorReach {
+        let spec = &self.spec;
+        let slowest = if self.may_decay_by_attribute(summary) {
+            self.longest
+        } else {
+            0.0
+        };
+        // The row of another kind decays as fast as can be; there is none.
+        let mut decay = [0.0; 8];
+        for (decay, half_life) in decay.iter_mut().zip(spec.half_life).skip(1) {
+            *decay = (1.0 / half_life.max(slowest)).min(f64::from(f32::MAX)) as f32;
+        }
+        // Rounding takes off a few units in the last place of numbers no larger than the sum.
+        let slack = 1e-6 * f64::from(self.weight_sum);
+        PriorReach {
+            now: now as f64,
+            decay,
+            w_relevance: spec.w_relevance,
+            w_recency: spec.w_recency,
+            w_importance: spec.w_importance,
+            least: (f64::from(bar) * f64::from(self.weight_sum) - slack) as f32,
+        }
     }
 
     /// Whether there may be rows under a summary whose attribute has a half-life of its own.

@@ -13,7 +13,7 @@ use crate::filter::ones;
 use crate::kernels::Reach;
 use crate::limits::{BLOCK_ROWS, CHUNK_ROWS};
 use crate::quantise::Query;
-use crate::search::{Hit, Hits, Pass, Scratch};
+use crate::search::{Hits, Pass, Scratch};
 use crate::top::{KthScore, TopHits};
 
 /// A row that may be among the best.
@@ -25,9 +25,18 @@ struct Candidate {
 }
 
 /// The rows that may be among the best k, and the bar that others must come up to.
-struct Candidates {
-    kth: KthScore,
+pub(crate) struct Candidates {
+    pub kth: KthScore,
     found: Vec<Candidate>,
+}
+
+impl Candidates {
+    pub fn new(k: usize) -> Self {
+        Self {
+            kth: KthScore::new(k),
+            found: Vec::with_capacity(4 * BLOCK_ROWS),
+        }
+    }
 }
 
 /// Candidates are sifted when there are this many: it bounds memory where scores only rise.
@@ -41,10 +50,7 @@ impl Pass<'_> {
     /// The int8 scan of everything, then float32 for those that may be among the best.
     pub fn pruned(&self, query: &Query, k: usize) -> Hits {
         let mut scratch = Scratch::new();
-        let mut candidates = Candidates {
-            kth: KthScore::new(k),
-            found: Vec::with_capacity(4 * BLOCK_ROWS),
-        };
+        let mut candidates = Candidates::new(k);
         let mut admitted = 0;
         for block in self.store.blocks() {
             let count = self.filter.admit(self.kernels, &block, &mut scratch.mask);
@@ -53,21 +59,28 @@ impl Pass<'_> {
                 self.bound_rows(query, &block, count, &mut scratch, &mut candidates);
             }
         }
-        let (hits, rescored) = self.decide(candidates, k, &mut scratch);
+        let mut top = TopHits::new(k);
+        let rescored = self.decide(candidates, &mut scratch, &mut top);
         Hits {
-            hits,
+            hits: top.into_hits(),
             admitted,
             scanned: self.store.len(),
             rescored,
+            ..Hits::default()
         }
     }
 
     /// Scores with float32 first the k candidates that int8 puts highest, because what they come
-    /// to rules out most others. Returns the hits and how many rows were scored.
-    fn decide(&self, candidates: Candidates, k: usize, scratch: &mut Scratch) -> (Vec<Hit>, usize) {
+    /// to rules out most others. Returns how many rows were scored.
+    pub fn decide(
+        &self,
+        candidates: Candidates,
+        scratch: &mut Scratch,
+        top: &mut TopHits,
+    ) -> usize {
         let Candidates { kth, mut found } = candidates;
         found.retain(|one| one.high >= kth.value());
-        let mut top = TopHits::new(k);
+        let k = top.k();
         let mut rescored = 0;
         if found.len() > k {
             let mut highs: Vec<f32> = found.iter().map(|one| one.high).collect();
@@ -80,13 +93,13 @@ impl Pass<'_> {
                 }
                 !is_first
             });
-            self.score_slots(&first, scratch, &mut top);
+            self.score_slots(&first, scratch, top);
             rescored += first.len();
             found.retain(|one| one.high >= top.threshold());
         }
         let rest: Vec<u32> = found.iter().map(|one| one.slot).collect();
-        self.score_slots(&rest, scratch, &mut top);
-        (top.into_hits(), rescored + rest.len())
+        self.score_slots(&rest, scratch, top);
+        rescored + rest.len()
     }
 
     /// The dot products of a block's marked rows, of which there are `count`; what stands at the
@@ -113,7 +126,7 @@ impl Pass<'_> {
     }
 
     /// Bounds the scores of a block's marked rows and keeps those that may be among the best.
-    fn bound_rows(
+    pub fn bound_rows(
         &self,
         query: &Query,
         block: &Block<'_>,

@@ -80,6 +80,8 @@ pub(crate) struct Query {
     quantised_norm: f32,
     /// The part of the bound that is the same for every row.
     constant_error: f32,
+    /// What float32 rounding can do to a dot product of unit vectors.
+    rounding_error: f32,
 }
 
 impl Query {
@@ -103,6 +105,7 @@ impl Query {
             scale,
             quantised_norm: round_up(quantised_norm),
             constant_error: round_up(f64::from(residual) * (1.0 + 1e-6) + rounding_error),
+            rounding_error: round_up(rounding_error),
         }
     }
 
@@ -112,6 +115,13 @@ impl Query {
         let cosine = dot as f32 * (self.scale * row.scale);
         let error = self.error(row.residual);
         (cosine - error, cosine + error)
+    }
+
+    /// The most by which two float32 cosines of the same vectors can differ, each normalised and
+    /// added up in an order of its own.
+    #[inline]
+    pub fn disagreement(&self) -> f32 {
+        2.0 * self.rounding_error
     }
 
     /// What a cosine from int8 can be wrong by, given the row's residual or one that is larger.

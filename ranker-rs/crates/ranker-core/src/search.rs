@@ -36,12 +36,17 @@ pub struct Hit {
 pub struct Hits {
     /// Score descending, then id ascending.
     pub hits: Vec<Hit>,
-    /// Rows that the filter admitted.
+    /// Rows that the filter admitted; of a certified search, of those proposed.
     pub admitted: usize,
     /// Live rows that were looked at.
     pub scanned: usize,
     /// Rows that were scored exactly, with float32.
     pub rescored: usize,
+    /// Rows besides those proposed that a certified search found able to win.
+    pub examined: usize,
+    /// Where a certified search gave up: no row that it left out scores higher. None: no row that
+    /// was left out belongs among the hits.
+    pub bound: Option<f32>,
 }
 
 /// What stays the same during one pass.
@@ -108,6 +113,7 @@ impl Pass<'_> {
             admitted,
             scanned: self.store.len(),
             rescored,
+            ..Hits::default()
         }
     }
 
@@ -132,6 +138,7 @@ impl Pass<'_> {
             admitted: slots.len(),
             scanned,
             rescored: slots.len(),
+            ..Hits::default()
         }
     }
 

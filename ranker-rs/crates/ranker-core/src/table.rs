@@ -7,6 +7,7 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use crate::Id;
 use crate::batch::RowBatch;
+use crate::certify::Proposal;
 use crate::error::{Error, Result};
 use crate::filter::Filter;
 use crate::kernels::{self, Kernels};
@@ -266,6 +267,24 @@ impl Table {
     /// As [`Table::search`].
     pub fn score(&self, request: &SearchRequest<'_>, slots: &[u32]) -> Result<Hits> {
         self.pass(request, |pass| pass.slots(slots, request.k))
+    }
+
+    /// The best k of all admitted rows, exact if the proposal's claim is true; or, where the
+    /// proposal's limit is reached, hits with a bound on what was left out.
+    ///
+    /// # Errors
+    /// As [`Table::search`], and for a request without a query or a horizon that is not a number.
+    pub fn certify(&self, request: &SearchRequest<'_>, proposal: &Proposal<'_>) -> Result<Hits> {
+        if request.query.is_none() {
+            return Err(Error::argument("query", "an index proposes only for one"));
+        }
+        if proposal.horizon.is_nan() {
+            return Err(Error::argument("horizon", "not a number"));
+        }
+        self.pass(request, |pass| match pass.query {
+            Some(query) => pass.certified(query, proposal, request.k),
+            None => pass.exact(request.k),
+        })
     }
 
     fn pass(

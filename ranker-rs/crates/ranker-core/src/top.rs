@@ -44,6 +44,16 @@ impl TopHits {
         }
     }
 
+    /// The most hits that are kept.
+    pub fn k(&self) -> usize {
+        self.k
+    }
+
+    /// The scores of the hits, in no order.
+    pub fn scores(&self) -> impl Iterator<Item = f32> {
+        self.heap.iter().map(|Ranked(hit)| hit.score)
+    }
+
     /// Below this score nothing can enter any more.
     #[inline]
     pub fn threshold(&self) -> f32 {

@@ -1,7 +1,9 @@
 //! Every path that this CPU has, against plain arithmetic.
 
 use proptest::prelude::*;
-use ranker_core::kernels::{LineF32, LineI8, Reach, available, lines_f32, lines_i8, named};
+use ranker_core::kernels::{
+    LineF32, LineI8, PriorColumns, PriorReach, Reach, available, lines_f32, lines_i8, named,
+};
 
 fn pack_f32(values: &[f32], dimension: usize) -> Vec<LineF32> {
     let pack = |row: &[f32]| {
@@ -124,6 +126,68 @@ proptest! {
                 },
                 &reaches,
             );
+        }
+    }
+
+    /// What can reach stays, and of what can't little does.
+    #[test]
+    fn no_row_that_reaches_is_cleared(
+        cells in prop::collection::vec(
+            (
+                prop_oneof![Just(i64::MIN), -2_000_000_000_000_000_i64..2_000_000_000_000_000],
+                0_i64..1_000_000_000,
+                1_u8..6,
+                0.0_f32..=1.0,
+                0.0_f32..=1.0,
+            ),
+            0..150,
+        ),
+        half_life in prop_oneof![Just(f64::INFINITY), 1.0_f64..1e16],
+        weights in (0.0_f32..2.0, 0.0_f32..2.0, 0.0_f32..2.0),
+        least in 0.0_f32..3.0,
+        by_use in any::<bool>(),
+        now in -1_000_000_000_000_000_i64..1_000_000_000_000_000,
+    ) {
+        let valid_from: Vec<i64> = cells.iter().map(|cell| cell.0).collect();
+        let last_used: Vec<i64> = cells.iter().map(|cell| cell.0.saturating_add(cell.1)).collect();
+        let kind: Vec<u8> = cells.iter().map(|cell| cell.2).collect();
+        let importance: Vec<f32> = cells.iter().map(|cell| cell.3).collect();
+        let relevance: Vec<f32> = cells.iter().map(|cell| cell.4).collect();
+        let columns = PriorColumns {
+            valid_from: &valid_from,
+            last_used: by_use.then_some(&last_used),
+            kind: &kind,
+            importance: &importance,
+            relevance: &relevance,
+        };
+        let mut decay = [0.0; 8];
+        decay[2] = (1.0 / half_life) as f32;
+        let reach = PriorReach {
+            now: now as f64,
+            decay,
+            w_relevance: weights.0,
+            w_recency: weights.1,
+            w_importance: weights.2,
+            least,
+        };
+        let sum = |n: usize| {
+            let anchor = if by_use { last_used[n] } else { valid_from[n] };
+            let age = now.saturating_sub(anchor).max(0) as f64;
+            let half_life = if kind[n] == 2 { half_life } else { f64::INFINITY };
+            let recency = (-(age / half_life)).exp2();
+            f64::from(weights.0) * f64::from(relevance[n])
+                + f64::from(weights.1) * recency
+                + f64::from(weights.2) * f64::from(importance[n])
+        };
+        for kernels in available() {
+            let mut mask = vec![1; cells.len()];
+            kernels.hopeful(&columns, &reach, &mut mask);
+            for (n, kept) in mask.iter().enumerate() {
+                let reaches = sum(n) >= f64::from(least) + 1e-6;
+                let falls_short = sum(n) < f64::from(least) - 2e-3;
+                prop_assert!(*kept == 1 || !reaches, "{}: {} {least}", kernels.name(), sum(n));
+                prop_assert!(*kept == 0 || !falls_short, "{}: {} {least}", kernels.name(), sum(n));
+            }
         }
     }
 

@@ -2,6 +2,7 @@
 //! while the core works, and every refusal goes through [`arguments::Refusal`].
 
 mod arguments;
+mod hits;
 mod policy;
 mod table;
 
@@ -12,9 +13,11 @@ mod _native {
     use ranker_core::{flags, kernels, limits};
 
     #[pymodule_export]
+    use crate::hits::Hits;
+    #[pymodule_export]
     use crate::policy::{Filter, Profile};
     #[pymodule_export]
-    use crate::table::{Hits, Table};
+    use crate::table::Table;
 
     /// The name of the instruction set that this process computes with.
     #[pyfunction]

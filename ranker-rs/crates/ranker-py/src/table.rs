@@ -1,113 +1,15 @@
-//! `Table` and `Hits`.
+//! `Table`.
 
 // PyO3 hands arrays over by value: they are counted references.
 #![allow(clippy::needless_pass_by_value)]
 
-use numpy::{Element, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
+use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList};
-use ranker_core::{Id, RowBatch, SearchRequest};
+use ranker_core::{Id, Proposal, RowBatch, SearchRequest};
 
 use crate::arguments::{Refusal, flat, id_array, ids, refuse, vectors};
+use crate::hits::Hits;
 use crate::policy::{Filter, Profile};
-
-/// Results, best first, and what was done to find them. Arrays are made when they are asked for.
-#[pyclass(frozen, module = "pillion_ranker")]
-pub struct Hits(ranker_core::Hits);
-
-impl Hits {
-    fn column<T: Element>(
-        &self,
-        py: Python<'_>,
-        value: fn(&ranker_core::Hit) -> T,
-    ) -> Py<PyArray1<T>> {
-        PyArray1::from_iter(py, self.0.hits.iter().map(value)).unbind()
-    }
-}
-
-/// Identity, score, relevance, recency, importance, cosine.
-type HitRow<'py> = (Bound<'py, PyBytes>, f32, f32, f32, f32, f32);
-
-#[pymethods]
-impl Hits {
-    #[getter]
-    fn ids(&self, py: Python<'_>) -> PyResult<Py<PyArray2<u8>>> {
-        let ids: Vec<Id> = self.0.hits.iter().map(|hit| hit.id).collect();
-        id_array(py, &ids)
-    }
-
-    #[getter]
-    fn slots(&self, py: Python<'_>) -> Py<PyArray1<u32>> {
-        self.column(py, |hit| hit.slot)
-    }
-
-    #[getter]
-    fn scores(&self, py: Python<'_>) -> Py<PyArray1<f32>> {
-        self.column(py, |hit| hit.score)
-    }
-
-    #[getter]
-    fn relevance(&self, py: Python<'_>) -> Py<PyArray1<f32>> {
-        self.column(py, |hit| hit.relevance)
-    }
-
-    #[getter]
-    fn recency(&self, py: Python<'_>) -> Py<PyArray1<f32>> {
-        self.column(py, |hit| hit.recency)
-    }
-
-    #[getter]
-    fn importance(&self, py: Python<'_>) -> Py<PyArray1<f32>> {
-        self.column(py, |hit| hit.importance)
-    }
-
-    #[getter]
-    fn cosine(&self, py: Python<'_>) -> Py<PyArray1<f32>> {
-        self.column(py, |hit| hit.cosine)
-    }
-
-    #[getter]
-    fn admitted(&self) -> usize {
-        self.0.admitted
-    }
-
-    #[getter]
-    fn scanned(&self) -> usize {
-        self.0.scanned
-    }
-
-    #[getter]
-    fn rescored(&self) -> usize {
-        self.0.rescored
-    }
-
-    fn rows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let rows = self.0.hits.iter().map(|hit| -> HitRow<'py> {
-            (
-                PyBytes::new(py, &hit.id),
-                hit.score,
-                hit.relevance,
-                hit.recency,
-                hit.importance,
-                hit.cosine,
-            )
-        });
-        PyList::new(py, rows)
-    }
-
-    fn __len__(&self) -> usize {
-        self.0.hits.len()
-    }
-
-    fn __repr__(&self) -> String {
-        format!(
-            "<Hits {} of {} admitted of {} scanned>",
-            self.0.hits.len(),
-            self.0.admitted,
-            self.0.scanned
-        )
-    }
-}
 
 /// One partition's rows: columns, int8 vectors, float32 vectors. Safe to share between threads.
 #[pyclass(frozen, module = "pillion_ranker")]
@@ -321,6 +223,42 @@ impl Table {
         };
         let hits = py
             .detach(|| self.0.score(&request, slots))
+            .map_err(Refusal::from)?;
+        Ok(Hits(hits))
+    }
+
+    #[pyo3(signature = (*, query, now, profile, filter, slots, horizon, rows_max, k))]
+    // One argument per part of the request and of the proposal, all by keyword.
+    #[allow(clippy::too_many_arguments)]
+    fn certify(
+        &self,
+        py: Python<'_>,
+        query: Option<PyReadonlyArray1<'_, f32>>,
+        now: i64,
+        profile: &Bound<'_, Profile>,
+        filter: &Bound<'_, Filter>,
+        slots: PyReadonlyArray1<'_, u32>,
+        horizon: f32,
+        rows_max: usize,
+        k: usize,
+    ) -> PyResult<Hits> {
+        let proposal = Proposal {
+            slots: flat("slots", &slots)?,
+            horizon,
+            rows_max,
+        };
+        let request = SearchRequest {
+            query: query
+                .as_ref()
+                .map(|query| flat("query", query))
+                .transpose()?,
+            now,
+            profile: &profile.get().0,
+            filter: &filter.get().0,
+            k,
+        };
+        let hits = py
+            .detach(|| self.0.certify(&request, &proposal))
             .map_err(Refusal::from)?;
         Ok(Hits(hits))
     }

@@ -88,6 +88,7 @@ struct Columns {
     members: unsafe fn(&[u8], u8, &mut [u8]),
     masked: unsafe fn(&[u16], u16, u16, &mut [u8]),
     reach: unsafe fn(&[i32], &[f32], Reach, &mut [u8]) -> bool,
+    hopeful: unsafe fn(&PriorColumns<'_>, &PriorReach, &mut [u8]),
 }
 
 /// What a row's cosine, as int8 tells it, must come up to: see [`Kernels::reach`].
@@ -99,6 +100,39 @@ pub struct Reach {
     pub error: f32,
     /// What the sum must be above.
     pub above: f32,
+}
+
+/// What the query-independent part of scores is made of, of neighbouring rows: see
+/// [`Kernels::hopeful`].
+#[derive(Debug, Clone, Copy)]
+pub struct PriorColumns<'a> {
+    /// Times from which recency counts, in microseconds.
+    pub valid_from: &'a [i64],
+    /// Times from which it counts where they are later; None: it never does.
+    pub last_used: Option<&'a [i64]>,
+    /// Kinds, below 8.
+    pub kind: &'a [u8],
+    /// Importance.
+    pub importance: &'a [f32],
+    /// The most relevance that each row can have.
+    pub relevance: &'a [f32],
+}
+
+/// What a row must come up to: see [`Kernels::hopeful`].
+#[derive(Debug, Clone, Copy)]
+pub struct PriorReach {
+    /// The time from which ages are taken, in microseconds.
+    pub now: f64,
+    /// Halvings of recency in a microsecond, by kind.
+    pub decay: [f32; 8],
+    /// Weight of relevance.
+    pub w_relevance: f32,
+    /// Weight of recency.
+    pub w_recency: f32,
+    /// Weight of importance.
+    pub w_importance: f32,
+    /// The least weighted sum.
+    pub least: f32,
 }
 
 impl Kernels {
@@ -181,6 +215,14 @@ impl Kernels {
     pub fn reach(&self, dots: &[i32], scales: &[f32], reach: Reach, mask: &mut [u8]) -> bool {
         // SAFETY: as in `scan_f32`.
         unsafe { (self.columns.reach)(dots, scales, reach, mask) }
+    }
+
+    /// Clears `mask[i]` where the weighted sum of the row's relevance, recency and importance is
+    /// certainly below `reach.least`. Recency is taken a little too high (by 1e-3 at most, and of
+    /// what is over 125 half-lives old by next to nothing), never too low.
+    pub fn hopeful(&self, columns: &PriorColumns<'_>, reach: &PriorReach, mask: &mut [u8]) {
+        // SAFETY: as in `scan_f32`.
+        unsafe { (self.columns.hopeful)(columns, reach, mask) }
     }
 
     /// The sum of all values: a bare read of the same bytes, the floor that scans are held to.
