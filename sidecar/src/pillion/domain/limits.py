@@ -18,6 +18,9 @@ BATCH_GET_MAX: Final = 100
 TEXT_BYTES_MAX: Final = 32 * 1024
 VALUE_BYTES_MAX: Final = 16 * 1024
 QUERY_BYTES_MAX: Final = 8 * 1024
+# What a turn lends its followers to be found by, in characters: a long document before a short
+# answer must not take the index over.
+BORROWED_CHARACTERS_MAX: Final = 1000
 QUOTE_BYTES_MAX: Final = 4 * 1024
 AUTHOR_BYTES_MAX: Final = 256
 NAME_BYTES_MAX: Final = 128  # namespace, tenant, attribute, session, retention class

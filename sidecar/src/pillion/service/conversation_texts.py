@@ -1,0 +1,126 @@
+"""What of a partition's memories is indexed, with what they borrow of the turns before them.
+
+Invariant: once ``note`` and ``forget`` have been told of every change up to a revision, and what
+they return has been indexed again by ``parts``, every memory is indexed as if the partition had
+been read anew at that revision. So nothing of an erased turn is left in its followers.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from pillion_storage import codec
+from pillion_storage.keys import id_of
+
+from pillion.domain.conversations import Conversations, Turn
+from pillion.domain.indexed_text import (
+    EpisodeIndexing,
+    borrowed_parts,
+    conversation_of,
+    lendable,
+    lent_until,
+    own_parts,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+
+    from pillion_storage.api import Store
+
+    from pillion.domain.indexed_text import Part
+    from pillion.domain.memory import Memory
+    from pillion.domain.scope import Partition
+
+# Turns whose lent text is kept at hand: conversations come in their order, mostly.
+LOANS_KEPT: Final = 4096
+READ_ROWS: Final = 2048
+
+_Loan = tuple[int, str]
+"""Until when a turn lends, and what."""
+
+
+class ConversationTexts:
+    """The indexed texts of one partition. Its callers see to it that one thread changes it."""
+
+    def __init__(self, store: Store, partition: Partition, indexing: EpisodeIndexing) -> None:
+        self._store = store
+        self._partition = partition
+        self._indexing = indexing
+        self._conversations = Conversations()
+        self._loans: dict[bytes, _Loan] = {}
+
+    def note(self, memories: Sequence[Memory]) -> set[bytes]:
+        """Take up memories as they are now; return the ids of others to index again."""
+        if self._indexing is EpisodeIndexing.PLAIN:
+            return set()
+        turns = []
+        for memory in memories:
+            conversation = conversation_of(memory)
+            if conversation is None:
+                continue
+            loan = _loan(memory)
+            turns.append(Turn(memory.id.bytes, conversation, memory.valid_from, hash(loan)))
+            self._keep(memory.id.bytes, loan)
+        told = self._conversations.put(turns)
+        return told.difference(memory.id.bytes for memory in memories)
+
+    def forget(self, memory_ids: Collection[bytes]) -> set[bytes]:
+        """Let go of memories that are gone; return the ids of others to index again."""
+        for one in memory_ids:
+            self._loans.pop(one, None)
+        return self._conversations.remove(memory_ids).difference(memory_ids)
+
+    def parts(self, memories: Sequence[Memory], revision: int) -> list[tuple[Part, ...]]:
+        """Return what is indexed of each memory, in their order.
+
+        Args:
+            memories: As of the revision; each one has been noted.
+            revision: At which what they borrow is read.
+        """
+        before = {memory.id: self._conversations.before(memory.id.bytes) for memory in memories}
+        loans = self._borrow({one for ids in before.values() for one in ids}, revision)
+        return [
+            own_parts(memory, self._indexing)
+            + borrowed_parts(
+                [
+                    text if until >= memory.expires_at else ""
+                    for until, text in (loans[one] for one in before[memory.id])
+                ]
+            )
+            for memory in memories
+        ]
+
+    def read(self, memory_ids: Iterable[bytes], revision: int) -> list[Memory]:
+        """Return these memories as of a revision; those that are not there are left out."""
+        wanted = [b"m" + one for one in memory_ids]
+        memories = []
+        for start in range(0, len(wanted), READ_ROWS):
+            part = wanted[start : start + READ_ROWS]
+            entries = self._store.read(self._partition, part, at=revision).entries
+            memories += [
+                codec.decode_memory(id_of(key), entry.value, entry.version)
+                for key, entry in entries.items()
+            ]
+        return memories
+
+    def _borrow(self, wanted: set[bytes], revision: int) -> dict[bytes, _Loan]:
+        found = {one: self._loans[one] for one in wanted if one in self._loans}
+        missing = wanted - found.keys()
+        for memory in self.read(missing, revision):
+            found[memory.id.bytes] = _loan(memory)
+            self._keep(memory.id.bytes, found[memory.id.bytes])
+        # Gone by that revision, which the next change to be taken up says too.
+        for one in missing - found.keys():
+            found[one] = (0, "")
+        return found
+
+    def _keep(self, memory_id: bytes, loan: _Loan) -> None:
+        self._loans.pop(memory_id, None)
+        self._loans[memory_id] = loan
+        while len(self._loans) > LOANS_KEPT:
+            del self._loans[next(iter(self._loans))]
+
+
+def _loan(memory: Memory) -> _Loan:
+    until = lent_until(memory)
+    return until, lendable(memory.text) if until else ""
