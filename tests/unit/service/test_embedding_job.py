@@ -6,6 +6,7 @@ import threading
 
 import pytest
 from pillion.domain.errors import PillionError, Reason
+from pillion.domain.memory import MemoryKind, Source, SourceKind
 from pillion.domain.mutations import EmbeddingMode
 from pillion.embedders.errors import EmbedderInputRejected, EmbedderUnavailable
 from pillion.jobs import embedding
@@ -19,6 +20,7 @@ from pillion_testing.service import (
     ACME,
     Service,
     add,
+    episode,
     floats,
     lmdb_service,
     patch,
@@ -334,4 +336,36 @@ def test_an_embedder_that_refuses_in_line_says_so(embedder):
     with pytest.raises(EmbedderInputRejected):
         service.write(add("bad"), mode=EmbeddingMode.INLINE)
     assert service.records() == before
+    service.close()
+
+
+@pytest.mark.parametrize("mode", [EmbeddingMode.QUEUED, EmbeddingMode.INLINE])
+def test_the_vector_of_a_turn_is_made_of_its_speaker_and_its_words(embedder, mode):
+    service = ram_service(embedder=embedder)
+    said = Source(SourceKind.USER_STATEMENT, author="Mira")
+    answer = service.write(
+        episode("I went there.", author="Mira"),
+        episode("Mira: I went there.", author="Mira"),
+        add("I stayed.", source=said),
+        add("It rained.", kind=MemoryKind.SEMANTIC, source=said),
+        mode=mode,
+    )
+    ids = [one.memory_id or one.id for one in answer.results]
+    arrived(service, *ids)
+    texts = ["Mira: I went there.", "Mira: I went there.", "Mira: I stayed.", "It rained."]
+    assert [service.vector(one) for one in ids] == [embedder.vector(t).tobytes() for t in texts]
+    # The text that is shown stays as it was said.
+    assert service.get(ids[0]).text == "I went there."
+    service.close()
+
+
+def test_a_turn_is_patched_in_line_by_its_new_words_and_in_the_queue_by_its_speaker_too(embedder):
+    service = ram_service(embedder=embedder)
+    one = service.write(episode("I went there.", author="Mira")).results[0].memory_id
+    arrived(service, one)
+    service.write(patch(one, text="I stayed."), mode=EmbeddingMode.INLINE)
+    assert service.vector(one) == embedder.vector("I stayed.").tobytes()
+    service.write(patch(one, text="I left."))
+    arrived(service, one)
+    assert service.vector(one) == embedder.vector("Mira: I left.").tobytes()
     service.close()

@@ -80,6 +80,21 @@ def own_parts(memory: Memory, indexing: EpisodeIndexing) -> tuple[Part, ...]:
     return tuple(Part(one) for one in parts)
 
 
+def embedded_text(memory: Memory) -> str:
+    """Return the text that a memory's vector is made of: a turn's with its speaker."""
+    if memory.kind is not MemoryKind.EPISODIC:
+        return memory.text
+    return with_speaker(memory.text, memory.source.author)
+
+
+def with_speaker(text: str, speaker: str) -> str:
+    """Return a turn with its speaker before it, once; without a speaker, the turn."""
+    said, name = text.casefold(), speaker.casefold()
+    if not name or (said.startswith(name) and not said[len(name) :][:1].isalnum()):
+        return text
+    return f"{speaker}: {text}"
+
+
 def borrowed_parts(before: Sequence[str]) -> tuple[Part, ...]:
     """Return what is indexed of the turns before, the nearest first; as many as have a weight."""
     return tuple(

@@ -18,6 +18,7 @@ from pillion_storage import codec
 from pillion_storage.api import Batch, Committed, StoreClosed
 from pillion_storage.keys import EMBEDDER_KEY, id_of, memory_key, prefix_end, vector_key
 
+from pillion.domain.indexed_text import embedded_text
 from pillion.embedders.errors import EmbedderInputRejected
 from pillion.embedders.usable import usable_rows
 from pillion.service.vectors import PENDING
@@ -126,7 +127,7 @@ class EmbeddingJob:
             if entry is not None:
                 expect[memory_key(one)] = entry.version
                 memory = codec.decode_memory(one, entry.value, entry.version)
-                texts.append((one, memory.text))
+                texts.append((one, embedded_text(memory)))
                 owners[vector_key(one)] = keys.subject(memory.subject)
         vectors, refused = self._embed([text for _, text in texts])
         puts = {

@@ -13,6 +13,7 @@ from pillion_storage.keys import taken_key
 
 from pillion.domain.errors import FieldViolation, PillionError, Reason
 from pillion.domain.field_checks import checked_value
+from pillion.domain.indexed_text import with_speaker
 from pillion.domain.memory import (
     CONFIDENCE_DEFAULT,
     FOREVER,
@@ -64,7 +65,7 @@ T = TypeVar("T")
 
 
 def text_of(draft: MemoryDraft) -> str:
-    """Return the text that is embedded and searched for a memory as stated."""
+    """Return the text of a memory as stated."""
     if draft.text.strip() or draft.value is None:
         return draft.text
     key = FactKey(draft.subject, draft.context, draft.attribute)
@@ -72,12 +73,17 @@ def text_of(draft: MemoryDraft) -> str:
 
 
 def text_to_embed(mutation: Mutation) -> str | None:
-    """Return the text that the server would have to embed for a mutation; None: none."""
+    """Return the text that the server would have to embed for a mutation; None: none.
+
+    Of a patch it is the new text alone, whoever says it: the record isn't read yet.
+    """
     match mutation:
         case PutFact(fact=stated) | AddMemory(memory=stated) if not stated.vector:
-            return text_of(stated)
+            text = text_of(stated)
+            turn = stated.kind is MemoryKind.EPISODIC
+            return with_speaker(text, stated.source.author) if turn else text
         case CaptureEpisode(indexed=True, vector=b"") as episode:
-            return episode.content
+            return with_speaker(episode.content, episode.author)
         case PatchMemory(patch=patch) if "text" in patch.fields and not patch.vector:
             return patch.text
         case _:

@@ -16,6 +16,7 @@ from pillion_storage.keys import (
 )
 
 from pillion.domain.errors import PillionError, Reason
+from pillion.domain.indexed_text import embedded_text
 from pillion.service.vectors import CLIENT_SPACE
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ class Records:
 
     def create(self, memory: Memory, vector: bytes = b"") -> None:
         """Add a memory with its indexes, and give it its vector or queue it."""
-        self._vectors.write(memory.id, memory.text, vector, self._owner(memory))
+        self._write_vector(memory, vector)
         self._index(memory)
 
     def check_vector(self, vector: bytes) -> None:
@@ -97,7 +98,7 @@ class Records:
 
     def create_like(self, memory: Memory, other: Memory, vector: bytes = b"") -> None:
         """Add a memory that has another's vector wherever it has another's text, not its own."""
-        if not vector and memory.text == other.text:
+        if not vector and embedded_text(memory) == embedded_text(other):
             self._vectors.copy(other.id, memory.id, self._owner(memory))
             self._index(memory)
         else:
@@ -136,7 +137,11 @@ class Records:
     def set_vector(self, memory: Memory, vector: bytes) -> None:
         """Give a memory a new vector, or queue one for its new text."""
         self._draft.delete(vector_key(memory.id))
-        self._vectors.write(memory.id, memory.text, vector, self._owner(memory))
+        self._write_vector(memory, vector)
+
+    def _write_vector(self, memory: Memory, vector: bytes) -> None:
+        texts = (embedded_text(memory), memory.text)
+        self._vectors.write(memory.id, texts, vector, self._owner(memory))
 
     def text_changed(self, memory: Memory) -> None:
         """Queue a vector for a text that the server changed; a client's own vector stays."""

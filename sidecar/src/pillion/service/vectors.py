@@ -18,7 +18,7 @@ from pillion.domain.errors import PillionError, Reason
 from pillion.domain.field_checks import FLOAT32_BYTES, check_vector_shape
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from uuid import UUID
 
     from pillion.service.draft import Draft
@@ -55,10 +55,15 @@ class VectorWriter:
         data = self._draft.get(EMBEDDER_KEY)
         return codec.decode_embedder(data) if data is not None else None
 
-    def write(self, memory_id: UUID, text: str, vector: bytes, owner: bytes) -> None:
+    def write(self, memory_id: UUID, texts: Sequence[str], vector: bytes, owner: bytes) -> None:
         """Give a memory its vector, or queue one, or neither where the server makes none.
 
-        ``owner`` is the tag of the memory's subject.
+        Args:
+            memory_id: The memory.
+            texts: What its vector is made of; behind it, what may stand for that in a vector that
+                was made in line.
+            vector: The caller's own vector; empty: the server's.
+            owner: The tag of the memory's subject.
 
         Raises:
             PillionError: EMBEDDER_MISMATCH or DIMENSION_MISMATCH when it does not fit the
@@ -75,7 +80,8 @@ class VectorWriter:
             self._require_server_space(space, self._server)
         elif space is None:
             return  # no embedder ever was: nothing to wait for
-        ready = self._made.by_text.get(text) if self._made.by_text is not None else None
+        made = self._made.by_text or {}
+        ready = next((made[text] for text in texts if text in made), None)
         if ready is not None:
             self._draft.put(vector_key(memory_id), ready, owner=owner)
             return
