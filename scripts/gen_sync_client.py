@@ -25,6 +25,7 @@ NAMES = {
     "AsyncClient": "Client",
     "AsyncCaller": "Caller",
     "AsyncReading": "Reading",
+    "AsyncRecalling": "Recalling",
     "AsyncRegistry": "Registry",
     "AsyncTracing": "Tracing",
     "AsyncTransport": "Transport",

@@ -147,6 +147,7 @@ def call(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Method]:
         store_kind="lmdb",
         embedder=None,
         summarizers={},
+        token_counters={},
         lost_details=lost_details,
         schemas=JsonSchemaCompiler(),
         clock=clock,

@@ -121,6 +121,7 @@ def channel(tmp_path_factory):
         store_kind="ram",
         embedder=None,
         summarizers={"extractive": SimpleNamespace(summarize=lambda *_, **__: [])},
+        token_counters={},
         lost_details=lambda *_: [],
         schemas=JsonSchemaCompiler(),
         clock=clock,

@@ -29,6 +29,9 @@ from pillion.schemas.json_schema import JsonSchemaCompiler
 from pillion.service import ServiceSettings, assemble
 from pillion.service.profiles import Profiles
 from pillion.summarizers.details import lost_details
+from pillion.token_counters.errors import CounterMisconfiguredError
+from pillion.token_counters.registry import GROUP as TOKEN_COUNTERS
+from pillion.token_counters.registry import create_counters
 from pillion.transport.capabilities import counts_uses
 from pillion.transport.identity import LocalAuthenticator, TokenFileError, load_tokens
 from pillion.transport.memory_servicer import ServerFacts
@@ -43,8 +46,9 @@ if TYPE_CHECKING:
     from pillion_storage.sealed import MasterKeys
 
     from pillion.config import Settings
-    from pillion.ports import Embedder, Summarizer
+    from pillion.ports import Embedder, Summarizer, TokenCounter
     from pillion.service import UseCases
+    from pillion.token_counters.registry import Factory as CounterFactory
     from pillion.transport.identity import Authenticator
 
     _MasterKeysFactory = Callable[[Mapping[str, object], Path], MasterKeys]
@@ -96,6 +100,7 @@ def start(settings: Settings) -> Running:
     """
     authenticator = _authenticator(settings)
     summarizers = _summarizers()
+    token_counters = _token_counters(settings)
     with contextlib.ExitStack() as opened:
         clock = SteadyClock()
         store = _open_store(settings, clock)
@@ -110,6 +115,7 @@ def start(settings: Settings) -> Running:
             store_kind=settings.store,
             embedder=embedder,
             summarizers=summarizers,
+            token_counters=token_counters,
             lost_details=lost_details,
             schemas=JsonSchemaCompiler(),
             clock=clock,
@@ -248,3 +254,15 @@ def _summarizers() -> dict[str, Summarizer]:
     except PluginError as error:
         raise SettingsError(f"summarizers: {error}") from None
     return made
+
+
+def _token_counters(settings: Settings) -> dict[str, TokenCounter]:
+    """Return every token counter that is installed and configured, by name."""
+    try:
+        factories = {
+            name: cast("CounterFactory", load_factory(TOKEN_COUNTERS, name))
+            for name in installed(TOKEN_COUNTERS)
+        }
+        return create_counters(factories, settings.token_counters)
+    except (PluginError, CounterMisconfiguredError) as error:
+        raise SettingsError(f"token_counters: {error}") from None

@@ -249,6 +249,9 @@ class Settings(BaseSettings):
         str, Field(description="The embedder, by plug-in name; 'auto' picks; 'none': no embedder.")
     ] = "auto"
     embedder_options: Annotated[dict[str, Any], Field(description="Its options.")] = {}
+    token_counters: Annotated[
+        dict[str, dict[str, Any]], Field(description="Options of token counters, by their names.")
+    ] = {}
     index_from: Annotated[
         int,
         Field(ge=1, description="Vectors of a partition from which an approximate index pays."),

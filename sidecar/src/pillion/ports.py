@@ -64,6 +64,19 @@ class Summarizer(Protocol):
         ...
 
 
+class TokenCounter(Protocol):
+    """Counts the tokens that a text costs a model. Safe to call from several threads."""
+
+    @property
+    def estimates(self) -> bool:
+        """Whether a count may differ from what the model's own tokenizer finds."""
+        ...
+
+    def count(self, text: str) -> int:
+        """Return the tokens of a text: 0 for none, and the same each time."""
+        ...
+
+
 class Deadline(Protocol):
     """How long the caller still waits."""
 

@@ -32,6 +32,7 @@ from pillion.domain.mutations import (
     RetractMemory,
 )
 from pillion.domain.queries import PLAIN_READ, Filter, ReadAt, SearchQuery, Target
+from pillion.domain.recall import RecallQuery
 from pillion.domain.schemas import AttributeSchema, ExistingValues, RegisterCommand
 from pillion.domain.scope import FactKey, Partition, Subject
 from pillion.domain.values import Value, ValueKind
@@ -40,6 +41,7 @@ from pillion.schemas.json_schema import JsonSchemaCompiler
 from pillion.service import ServiceSettings, assemble
 from pillion.summarizers.details import lost_details
 from pillion.summarizers.extractive import create as create_extractive
+from pillion.token_counters import estimate, lengths
 from pillion_storage.api import KEY_SPACE_END, StoreSettings
 from pillion_storage.lmdb import open_store as open_lmdb
 from pillion_storage.sealed import FileMasterKey, SealSettings, open_sealed
@@ -53,6 +55,11 @@ STATED = Source(SourceKind.USER_STATEMENT)
 ANY = Precondition(PreconditionKind.UNCONDITIONAL)
 NEW = Precondition(PreconditionKind.MUST_NOT_EXIST)
 EXISTS = Precondition(PreconditionKind.MUST_EXIST)
+TOKEN_COUNTERS = {
+    "bytes": lengths.create_bytes({}),
+    "characters": lengths.create_characters({}),
+    "estimate": estimate.create({}),
+}
 EVERYTHING = Filter(
     contexts=None,
     statuses=frozenset(),
@@ -157,6 +164,7 @@ class Service:
         ids=None,
         embedder=None,
         summarizers=None,
+        token_counters=None,
         lost=lost_details,
         index_from=1_000_000,
         settings=None,
@@ -173,6 +181,7 @@ class Service:
             store_kind="test",
             embedder=embedder,
             summarizers=summarizers or {"extractive": create_extractive({})},
+            token_counters=token_counters or TOKEN_COUNTERS,
             lost_details=lost,
             schemas=JsonSchemaCompiler(),
             clock=self.clock,
@@ -364,6 +373,12 @@ class Service:
     def found(self, text="", **more):
         """The ids of a search's hits, in order."""
         return [hit.memory.id for hit in self.search(text, **more).hits]
+
+    def recall(self, text="", *subjects, token_budget=10_000, partition=None, **more):
+        query = RecallQuery(
+            subjects=subjects or (MIRA,), token_budget=token_budget, text=text, **more
+        )
+        return self.use_cases.recaller.recall(partition or self.partition, query, self.patience)
 
     def watch(
         self, after=0, filter_=None, *, heartbeat=30.0, partition=None, patience=None, cut_off=None

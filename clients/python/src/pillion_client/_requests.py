@@ -10,7 +10,7 @@ from pillion_proto.memory.v1 import search_pb2, types_pb2
 
 from pillion_client import _to_wire as wire
 from pillion_client import enums
-from pillion_client.models import FactKey, Partition, SubjectLike
+from pillion_client.models import FactKey, Partition, Subject, SubjectLike
 from pillion_client.mutations import (
     AddMemory,
     CaptureEpisode,
@@ -261,6 +261,12 @@ def write(
         embedding_mode=wire.enum_number(enums.EmbeddingMode, embedding),
         validate_only=validate_only,
     )
+
+
+def some_subjects(given: SubjectLike | Sequence[SubjectLike]) -> list[types_pb2.Subject]:
+    """Return subjects, of which a single one may be given as it is."""
+    several = [given] if isinstance(given, str | Subject) else given
+    return [wire.subject(one) for one in several]
 
 
 def record_target(target: str | FactKey) -> service.RecordTarget:

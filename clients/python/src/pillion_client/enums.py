@@ -140,6 +140,34 @@ class SearchPath(StrEnum):
     NO_VECTOR = "no_vector"
 
 
+class RecallPurpose(StrEnum):
+    """What a context is for."""
+
+    UNSPECIFIED = "unspecified"
+    TURN = "turn"
+    SESSION_START = "session_start"
+
+
+class RecallSection(StrEnum):
+    """A section of a context, in the order in which they come."""
+
+    UNSPECIFIED = "unspecified"
+    PROCEDURES = "procedures"
+    FACTS = "facts"
+    OPEN_ITEMS = "open_items"
+    SESSIONS = "sessions"
+    RELATED = "related"
+
+
+class EdgeDirection(StrEnum):
+    """Which way along an edge: from a subject to its values, from values to subjects, or both."""
+
+    UNSPECIFIED = "unspecified"
+    OUT = "out"
+    IN = "in"
+    BOTH = "both"
+
+
 class ForgetMode(StrEnum):
     """How to forget: out of recall, no longer held to be so, or gone for good."""
 

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 import click
-from pillion_client import Subject
+from pillion_client import RecallSection, Subject
 
 from pillion.cli.documents import parse_instant
 
@@ -78,6 +78,24 @@ class SpanType(click.ParamType[timedelta]):
             message = f"{str(value)!r} is no span: write minutes, hours or days: 90m, 12h, 30d"
             self.fail(message, param, ctx)
         return int(found[1]) * _UNITS[found[2]]
+
+
+class SectionBudgetType(click.ParamType[tuple[RecallSection, int]]):
+    """``section=tokens``."""
+
+    name = "section=tokens"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[RecallSection, int]:
+        """Return the section and its tokens, or fail as click does."""
+        if isinstance(value, tuple):
+            return value
+        name, _, tokens = str(value).partition("=")
+        known = [one.value for one in RecallSection if one is not RecallSection.UNSPECIFIED]
+        if name not in known or not tokens.isdecimal():
+            self.fail(f"write one of {', '.join(known)}, and tokens: related=300", param, ctx)
+        return RecallSection(name), int(tokens)
 
 
 INSTANT: Final = InstantType()

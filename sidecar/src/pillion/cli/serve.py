@@ -43,7 +43,7 @@ _CLOSING_SECONDS: Final = 10.0
 _LAST_THREADS_SECONDS: Final = 1.0
 # Set in a file or by a variable: a flag for a table of options would need a syntax of its own.
 _WITHOUT_FLAG: Final = frozenset(
-    {"store_options", "embedder_options", "master_key_options", "profiles"}
+    {"store_options", "embedder_options", "master_key_options", "profiles", "token_counters"}
 )
 
 _log = logging.getLogger("pillion.serve")

@@ -49,6 +49,19 @@ HISTORY_PAGE_DEFAULT: Final = 100
 # A page ends early where its records come to this: a quarter of a message, so that whatever
 # they hold beside their texts fits too.
 PAGE_BYTES_MAX: Final = 4 * 1024 * 1024
+# A context of more than this no model takes, and with so many tokens it still fits one message.
+RECALL_TOKENS_MAX: Final = 1_000_000
+RECALL_SUBJECTS_MAX: Final = 16
+# What of a Recall is chosen by rank: the best of these are looked at.
+RECALL_RELATED_MAX: Final = 50
+RECALL_PROCEDURES_MAX: Final = 20
+# Untyped statements beside the facts of a profile, and summaries: what a person would skim.
+RECALL_PROFILE_STATEMENTS_MAX: Final = 20
+RECALL_SESSIONS_TURN: Final = 3
+RECALL_SESSIONS_START: Final = 5
+# Current facts, or open items, of the subjects of one Recall: all are candidates, and each is named
+# in the answer. Reading so many takes about a second.
+RECALL_STANDING_MAX: Final = 20_000
 FILTER_SUBJECTS_MAX: Final = 64
 FILTER_CONTEXTS_MAX: Final = 16
 FORGET_IDS_MAX: Final = 100

@@ -137,6 +137,13 @@ class Memory:
         return FactKey(self.subject, self.context, self.attribute, member)
 
     @property
+    def value_subject(self) -> Subject | None:
+        """The subject that its value refers to, which makes the fact an edge; None: it is none."""
+        if self.value is None or not isinstance(self.value.data, Subject):
+            return None
+        return self.value.data
+
+    @property
     def episode_ids(self) -> tuple[UUID, ...]:
         """The episodes that it names: what stated it, stated it again, and confirmed it last.
 

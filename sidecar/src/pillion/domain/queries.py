@@ -36,7 +36,9 @@ class Window:
 class Filter:
     """Which memories take part; see the contract's Filter. Empty collections admit everything.
 
-    ``contexts`` None looks in every context.
+    ``contexts`` None looks in every context. Beyond the contract's conditions: ``facts`` admits
+    only facts (True) or only untyped memories (False), ``value_subjects`` only facts whose value is
+    one of these subjects.
     """
 
     subjects: frozenset[Subject] = frozenset()
@@ -55,6 +57,8 @@ class Filter:
     episode_ids: frozenset[UUID] = frozenset()
     session_ids: frozenset[str] = frozenset()
     derived_from: frozenset[UUID] = frozenset()
+    facts: bool | None = None
+    value_subjects: frozenset[Subject] = frozenset()
     include_retracted: bool = False
     include_expired: bool = False
     valid_only: bool = True
@@ -82,6 +86,8 @@ class Filter:
             and (not self.episode_ids or self._admits_episodes(memory))
             and (not self.derived_from or not self.derived_from.isdisjoint(memory.derived_from))
             and (not self.session_ids or memory.session_id in self.session_ids)
+            and (self.facts is None or self.facts is memory.is_fact)
+            and (not self.value_subjects or memory.value_subject in self.value_subjects)
         )
 
     def admits_all(self, memories: Sequence[Memory], as_of: int, now: int) -> bool:

@@ -22,6 +22,7 @@ from pillion.service.pending import PendingVectors
 from pillion.service.profiles import BUILT_IN, Profiles
 from pillion.service.promoter import Promoter
 from pillion.service.reader import Reader
+from pillion.service.recaller import Recaller
 from pillion.service.registrar import Registrar
 from pillion.service.registry import Registry
 from pillion.service.residents import Residents
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
     from pillion_storage.api import Store
 
-    from pillion.ports import Clock, Embedder, IdSource, SchemaCompiler, Summarizer
+    from pillion.ports import Clock, Embedder, IdSource, SchemaCompiler, Summarizer, TokenCounter
 
 QUERY_CACHE_ENTRIES: Final = 1024
 
@@ -71,6 +72,7 @@ class UseCases:
     importer: Importer
     reader: Reader
     searcher: Searcher
+    recaller: Recaller
     profiles: Profiles
     forgetter: Forgetter
     consolidator: Consolidator
@@ -94,6 +96,7 @@ def assemble(
     store_kind: str,
     embedder: Embedder | None,
     summarizers: Mapping[str, Summarizer],
+    token_counters: Mapping[str, TokenCounter],
     lost_details: Callable[[Sequence[str], Sequence[str]], Sequence[str]],
     schemas: SchemaCompiler,
     clock: Clock,
@@ -122,6 +125,15 @@ def assemble(
         registry=registry,
         promote_after=settings.promote_after_episodes,
     )
+    searcher = Searcher(
+        store=store,
+        keys=keys,
+        residents=residents,
+        clock=clock,
+        embedder=queries,
+        pending=pending,
+        index_from=settings.index_from,
+    )
     watcher = Watcher(store=store, keys=keys)
     closers: list[Callable[[], None]] = [watcher.close]
     running = RunningOperations(store)
@@ -147,14 +159,13 @@ def assemble(
         writer=writer,
         importer=Importer(store=store, writer=writer, pending=pending),
         reader=Reader(store=store, keys=keys, clock=clock),
-        searcher=Searcher(
+        searcher=searcher,
+        recaller=Recaller(
             store=store,
             keys=keys,
-            residents=residents,
             clock=clock,
-            embedder=queries,
-            pending=pending,
-            index_from=settings.index_from,
+            searcher=searcher,
+            token_counters=token_counters,
         ),
         profiles=settings.profiles,
         forgetter=Forgetter(store=store, keys=keys, clock=clock, writer=writer),

@@ -112,6 +112,9 @@ def filter_of(
         )
     # A set of one joins the labels that must all be there.
     must = [keys.column("label", label) for label in wanted.labels_all]
+    must_not = [keys.column("label", label) for label in wanted.labels_none]
+    if wanted.facts is not None:
+        (must if wanted.facts else must_not).append(keys.column("fact"))
     either = _either(keys, wanted)
     must += [options[0] for options in either if len(options) == 1]
     several = [options for options in either if len(options) > 1]
@@ -139,7 +142,7 @@ def filter_of(
         attributes=[keys.column("attribute", one) for one in wanted.attributes],
         labels_all=must,
         labels_any=several[0] if several else [],
-        labels_none=[keys.column("label", label) for label in wanted.labels_none],
+        labels_none=must_not,
         valid_at=as_of if wanted.valid_only else None,
         created_from=wanted.created.start,
         created_to=wanted.created.end,
@@ -158,5 +161,6 @@ def _either(keys: KeySpace, wanted: Filter) -> list[list[int]]:
         [keys.column("source", one.name) for one in wanted.source_kinds],
         [keys.column("episode", str(one)) for one in wanted.episode_ids],
         [keys.column("session", one) for one in wanted.session_ids],
+        [keys.column("value_subject", one.type, one.id) for one in wanted.value_subjects],
     ]
     return [group for group in groups if group]

@@ -104,9 +104,10 @@ class TableRows:
         }
 
     def label_hashes(self, memory: Memory) -> list[int]:
-        """Return the hashes of a memory's labels, and of its source kind, episodes and session.
+        """Return the hashes of a memory's labels, and of what filters take for labels.
 
-        The latter three are labels of their own families, so that filters on them cost no column.
+        Source kind, episodes, session, being a fact, and the subject that the value refers to are
+        labels of their own families, so that filters on them cost no column.
         """
         keys = self._keys
         hashes = [keys.column("label", label) for label in memory.labels]
@@ -114,6 +115,11 @@ class TableRows:
         hashes += [keys.column("episode", str(one)) for one in dict.fromkeys(memory.episode_ids)]
         if memory.session_id:
             hashes.append(keys.column("session", memory.session_id))
+        if memory.is_fact:
+            hashes.append(keys.column("fact"))
+        target = memory.value_subject
+        if target is not None:
+            hashes.append(keys.column("value_subject", target.type, target.id))
         return hashes
 
 

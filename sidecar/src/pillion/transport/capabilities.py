@@ -62,7 +62,7 @@ METHODS: Final[dict[str, Method]] = {
     _MEMORY + "List": Method(READER, READ, _YES, wire.CAPABILITY_LIST),
     _MEMORY + "History": Method(READER, READ, _YES, wire.CAPABILITY_HISTORY),
     _MEMORY + "Neighbors": Method(READER, READ, _NO, wire.CAPABILITY_NEIGHBORS),
-    _MEMORY + "Recall": Method(READER, READ, _NO, wire.CAPABILITY_RECALL),
+    _MEMORY + "Recall": Method(READER, READ, _YES, wire.CAPABILITY_RECALL),
     _MEMORY + "Consolidate": Method(CURATOR, WRITE, _YES, wire.CAPABILITY_CONSOLIDATE),
     _MEMORY + "Forget": Method(CURATOR, WRITE, _YES, wire.CAPABILITY_FORGET),
     _MEMORY + "Watch": Method(READER, Work.WATCH, _YES, wire.CAPABILITY_WATCH),

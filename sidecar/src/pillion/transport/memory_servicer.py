@@ -18,6 +18,7 @@ from pillion.transport.convert import answers, commands, queries
 from pillion.transport.convert.encoded import EncodedMemories, encode_get, encode_search
 from pillion.transport.convert.instants import duration_to_wire, instant_to_wire
 from pillion.transport.convert.operations import operation_to_wire
+from pillion.transport.convert.recall import recall_from_wire, recall_to_wire
 from pillion.transport.unserved import refuse_unserved
 
 if TYPE_CHECKING:
@@ -149,6 +150,11 @@ class MemoryServicer:
             deadline=call.deadline,
         )
         return answers.history_to_wire(entries, next_token, revision, call.partition)
+
+    def Recall(self, request: wire.RecallRequest, call: Call) -> wire.RecallResponse:  # noqa: N802
+        """Return what a model should see in one turn."""
+        query = recall_from_wire(request, self._use_cases.profiles)
+        return recall_to_wire(self._use_cases.recaller.recall(call.partition, query, call.deadline))
 
     def Forget(self, request: wire.ForgetRequest, call: Call) -> wire.ForgetResponse:  # noqa: N802
         """Take memories out of recall or retract them."""

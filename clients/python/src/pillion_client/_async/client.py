@@ -12,6 +12,7 @@ from pillion_proto.memory.v1 import memory_service_pb2 as service
 
 from pillion_client import _failures, _from_wire, _methods, _requests, limits
 from pillion_client import _to_wire as wire
+from pillion_client._async.recalling import AsyncRecalling
 from pillion_client._async.registry import AsyncRegistry
 from pillion_client._async.tracing import AsyncTracing
 from pillion_client._async.watching import AsyncWatching
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from pillion_client.selection import Filter, TimeWindow, Topic
 
 
-class AsyncClient(AsyncRegistry, AsyncTracing, AsyncWatching, AsyncWriting):
+class AsyncClient(AsyncRecalling, AsyncRegistry, AsyncTracing, AsyncWatching, AsyncWriting):
     """A client for asyncio. One per event loop, shared by all its tasks."""
 
     @classmethod

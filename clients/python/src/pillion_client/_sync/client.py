@@ -13,6 +13,7 @@ from pillion_proto.memory.v1 import memory_service_pb2 as service
 
 from pillion_client import _failures, _from_wire, _methods, _requests, limits
 from pillion_client import _to_wire as wire
+from pillion_client._sync.recalling import Recalling
 from pillion_client._sync.registry import Registry
 from pillion_client._sync.tracing import Tracing
 from pillion_client._sync.watching import Watching
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from pillion_client.selection import Filter, TimeWindow, Topic
 
 
-class Client(Registry, Tracing, Watching, Writing):
+class Client(Recalling, Registry, Tracing, Watching, Writing):
     """A client that blocks. One per process, shared by all its threads."""
 
     @classmethod

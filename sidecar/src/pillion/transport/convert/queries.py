@@ -50,6 +50,7 @@ if TYPE_CHECKING:
         | wire.BatchGetRequest
         | wire.ListRequest
         | wire.HistoryRequest
+        | wire.RecallRequest
     )
 
 _EVERY_INSTANT: Final = Window()
@@ -135,8 +136,10 @@ def _window(asked: search_pb2.Filter, name: str) -> Window:
     )
 
 
-def ranking_from_wire(request: wire.SearchRequest, profiles: Profiles = BUILT_IN) -> RankingProfile:
-    """Return a search's ranking: the profile that it names with what it changes of it."""
+def ranking_from_wire(
+    request: wire.SearchRequest | wire.RecallRequest, profiles: Profiles = BUILT_IN
+) -> RankingProfile:
+    """Return a request's ranking: the profile that it names with what it changes of it."""
     if not request.HasField("ranking"):
         return profiles.default
     asked = request.ranking

@@ -1,0 +1,1 @@
+"""Token counters: built-in plug-ins of the group ``pillion.token_counters``."""
