@@ -98,6 +98,10 @@ def encode_registration(registration: Registration) -> bytes:
         }
     if registration.migration:
         fields[7] = registration.migration
+    if registration.vouched:
+        fields[8] = True
+    if registration.proposed_vouched:
+        fields[9] = True
     return codec.pack(fields)
 
 
@@ -117,6 +121,8 @@ def decode_registration(data: bytes) -> Registration:
             proposed_digest=fields.get(5, b""),
             proposed_until=fields.get(6, 0),
             migration=fields.get(7, b""),
+            vouched=fields.get(8, False),
+            proposed_vouched=fields.get(9, False),
         )
     except _MISSHAPEN as error:
         raise Corrupt("registration", type(error).__name__) from error

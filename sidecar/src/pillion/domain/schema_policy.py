@@ -15,6 +15,7 @@ from pillion.domain.values import Value, ValueKind, format_instant
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from uuid import UUID
 
     from pillion.domain.memory import Memory
     from pillion.domain.schemas import AttributeSchema, Problem
@@ -106,6 +107,17 @@ def value_refused(schema: AttributeSchema, problems: Sequence[Problem]) -> Pilli
         f"value: {violations[0].description}",
         violations=violations,
         metadata={"schema_version": str(schema.schema_version)},
+    )
+
+
+def return_refused(schema: AttributeSchema, memory_id: UUID) -> PillionError:
+    """Return the error for a memory that would hold again with a value that does not fit."""
+    return PillionError(
+        Reason.SCHEMA_VIOLATION,
+        f"memory {memory_id} would hold again, and its value does not fit schema version "
+        f"{schema.schema_version}: state one that does at that instant, with the conflict policy "
+        "CORRECT where another statement begins there",
+        metadata={"schema_version": str(schema.schema_version), "existing_id": str(memory_id)},
     )
 
 

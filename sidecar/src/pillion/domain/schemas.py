@@ -69,6 +69,9 @@ class Registration:
         proposed: The schema version that is being checked; 0: none is.
         proposed_digest: Of its record; empty: none.
         proposed_until: When it lapses, in microseconds since the epoch.
+        vouched: Whether the values that hold have to fit the latest version (MUST_FIT): then none
+            comes back that does not.
+        proposed_vouched: The same of the proposal.
         migration: The operation that migrates its values, or takes that back; empty: none does.
     """
 
@@ -78,6 +81,8 @@ class Registration:
     proposed: int = 0
     proposed_digest: bytes = b""
     proposed_until: int = 0
+    vouched: bool = False
+    proposed_vouched: bool = False
     migration: bytes = b""
 
     def proposal_is_live(self, now: int) -> bool:
@@ -86,7 +91,9 @@ class Registration:
 
     def without_proposal(self) -> Registration:
         """Return the registration as it is without its proposal."""
-        return replace(self, proposed=0, proposed_digest=b"", proposed_until=0)
+        return replace(
+            self, proposed=0, proposed_digest=b"", proposed_until=0, proposed_vouched=False
+        )
 
     def same_proposal(self, other: Registration) -> bool:
         """Return whether two registrations are of one and the same proposal."""
@@ -98,7 +105,12 @@ class Registration:
 
     def with_latest(self) -> Registration:
         """Return the registration with its proposal as the version that holds."""
-        made = replace(self, latest=self.proposed, digest=self.proposed_digest)
+        made = replace(
+            self,
+            latest=self.proposed,
+            digest=self.proposed_digest,
+            vouched=self.proposed_vouched,
+        )
         return made.without_proposal()
 
 

@@ -111,7 +111,14 @@ class Applier:
         self._new_id = new_id
         self._registry = registry
         self.records = Records(draft, keys, VectorWriter(draft, server_space, made))
-        self.timelines = Timelines(draft, keys, self.records, now=now, new_id=new_id)
+        self.timelines = Timelines(
+            draft,
+            keys,
+            self.records,
+            now=now,
+            new_id=new_id,
+            check_return=lambda memory: registry.check_return(draft, memory, now),
+        )
         self.candidates = Candidates(
             draft,
             keys,
@@ -315,9 +322,16 @@ class Applier:
         elif new == old:
             version = self.records.written_version(old.id)
             return MutationResult(old.id, Outcome.UNCHANGED, version, valid_to=old.valid_to)
+        if new.is_fact and not old.recallable_at(self._now) and self._holds(new):
+            self._registry.check_return(self._draft, new, self._now)
         self.records.update(replace(new, updated_at=self._now))
         self.candidates.follow(old, new)
         return MutationResult(old.id, Outcome.UPDATED, valid_to=new.valid_to)
+
+    def _holds(self, memory: Memory) -> bool:
+        """Return whether a memory is one that a registration with MUST_FIT vouches for."""
+        told = memory.on_timeline and memory.status is not MemoryStatus.CANDIDATE
+        return told and memory.valid_to > self._now and memory.recallable_at(self._now)
 
     def _confirm_memory(self, mutation: ConfirmMemory) -> MutationResult:
         old = self.records.memory(mutation.memory_id)

@@ -316,6 +316,7 @@ def _propose(draft: Draft, attempt: _Attempt, registration: Registration) -> Reg
         proposed=schema.schema_version,
         proposed_digest=registry_codec.digest_of(record),
         proposed_until=attempt.now + left_us + PROPOSAL_SPARE_US,
+        proposed_vouched=attempt.command.existing_values is ExistingValues.MUST_FIT,
     )
     draft.put(keys.schema(schema.attribute, schema.schema_version), record)
     draft.put(keys.registration(schema.attribute), registry_codec.encode_registration(proposed))

@@ -16,6 +16,7 @@ from pillion.domain.errors import PillionError, Reason
 from pillion.domain.schema_policy import (
     check_subject_type,
     instance_of,
+    return_refused,
     takes_subject,
     typed,
     unregistered,
@@ -137,6 +138,29 @@ class Registry:
                 retry_after_ms=100,
             )
         proposed.require(memory)
+
+    def check_return(self, draft: Draft, memory: Memory, now: int) -> None:
+        """Refuse that a value holds again which a registration with MUST_FIT vouches against.
+
+        It looked at values that held then or later. One that had ended comes back by a restore, or
+        where what came after it is taken out.
+
+        Raises:
+            PillionError: SCHEMA_VIOLATION, with the memory that would hold again.
+        """
+        keys = self._keys.at(draft.partition, draft.revision)
+        registration = self.registration(draft, keys, memory.attribute)
+        if registration is None:
+            return
+        vouched: list[CheckedSchema] = []
+        if registration.latest and registration.vouched:
+            vouched.append(self._latest(draft, keys, registration))
+        if registration.proposal_is_live(now) and registration.proposed_vouched:
+            version, digest = registration.proposed, registration.proposed_digest
+            vouched.append(self._version(draft, keys, memory.attribute, version, digest))
+        for checked in vouched:
+            if not checked.admits(memory):
+                raise return_refused(checked.schema, memory.id)
 
     # --- what the registrar and migrations ask ---------------------------------------------
 

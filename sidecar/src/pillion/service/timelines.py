@@ -68,7 +68,19 @@ class Timelines:
         *,
         now: int,
         new_id: Callable[[], UUID],
+        check_return: Callable[[Memory], None],
     ) -> None:
+        """Begin with what the draft has.
+
+        Args:
+            draft: The commit in the making.
+            keys: Of the partition.
+            records: Its memories.
+            now: The time of the write.
+            new_id: Names rows that nobody states anew.
+            check_return: Refuses, by PillionError, that a row holds again.
+        """
+        self._check_return = check_return
         self._draft = draft
         self._keys = keys
         self._records = records
@@ -299,6 +311,19 @@ class Timelines:
             if moved or (adjoining is not None and renewed):
                 row = self._ended(self._records.memory(entry.memory_id), entry, adjoining)
                 self._records.update(replace(row, updated_at=self._now))
+        self._check_returning(plan, segments)
+
+    def _check_returning(self, plan: Plan, segments: Sequence[Entry]) -> None:
+        """Refuse a plan by which a value comes to hold again that must not."""
+        for one, entry in zip(plan.segments, segments, strict=True):
+            if not entry.is_row or entry.valid_to <= self._now:
+                continue
+            held = one.was is not None and one.was.valid_to > self._now
+            if held or (one.made is Made.STATED and plan.outcome is not Outcome.UPDATED):
+                continue
+            row = self._records.memory(entry.memory_id)
+            if row.recallable_at(self._now):
+                self._check_return(row)
 
     def _displace(self, key: FactKey, instant: int) -> None:
         """Keep what sleeps at an instant, before something takes its place."""
