@@ -322,6 +322,8 @@ class Timelines:
             if held or (one.made is Made.STATED and plan.outcome is not Outcome.UPDATED):
                 continue
             row = self._records.memory(entry.memory_id)
+            if one.made is not Made.STATED and one.said is not None and one.said.row is not None:
+                row = replace(row, id=one.said.row.memory_id)  # that of a new row tells nobody
             if row.recallable_at(self._now):
                 self._check_return(row)
 
