@@ -108,7 +108,7 @@ def test_crossover() -> None:
     vectors = clustered(max(SIZES) + QUERIES, draw)
     queries, vectors = vectors[-QUERIES:], vectors[:-QUERIES]
     table, profile, admit_all = Table(DIMENSION), Profile(), Filter()
-    index = HnswIndex(DIMENSION, threads=2, capacity=max(SIZES))
+    index = HnswIndex(DIMENSION, capacity=max(SIZES))
 
     def exact(query: NDArray[np.float32]) -> NDArray[np.uint32]:
         return table.search(query=query, now=NOW_US, profile=profile, filter=admit_all, k=K).slots

@@ -169,10 +169,10 @@ class BookKeeping(RuleBasedStateMachine):
     @rule(slots=st.lists(SLOTS, unique=True, max_size=8))
     def add(self, slots: list[int]) -> None:
         vectors = self.vectors(len(slots))
-        before = self.index.deleted
+        before, wiped = self.index.deleted, self.index.deleted - self.index.unwiped
         replaced = sum(slot in self.model for slot in slots)
         self.index.add(slots, vectors)
-        assert self.index.deleted == before + replaced
+        assert self.index.deleted == before + replaced - min(wiped, len(slots))
         self.model.update(zip(slots, vectors, strict=True))
 
     @rule(slots=st.lists(SLOTS, unique=True, max_size=8))
@@ -186,6 +186,22 @@ class BookKeeping(RuleBasedStateMachine):
     def remove_everything(self) -> None:
         assert self.index.remove(range(31)) == len(self.model)
         self.model.clear()
+
+    @rule(limit=st.integers(1, 10))
+    def wipe(self, limit: int) -> None:
+        before = self.index.unwiped
+        assert self.index.wipe(limit) == min(limit, before)
+
+    @rule(gone=st.lists(SLOTS, unique=True, max_size=4))
+    def restart(self, gone: list[int]) -> None:
+        """Taken out and put back, some slots gone meanwhile."""
+        if self.index.live + self.index.deleted == 0:
+            return
+        state, slots, live = self.index.capture()
+        live &= ~np.isin(slots, gone)
+        self.index = HnswIndex.restored(state, slots, live)
+        for slot in gone:
+            self.model.pop(slot, None)
 
     @rule()
     def scrub(self) -> None:
@@ -206,6 +222,9 @@ class BookKeeping(RuleBasedStateMachine):
         result = self.index.search(np.ones(8), n=100, ef=100)
         assert set(result.slots.tolist()) <= set(self.model)
         assert result.complete == (len(result.slots) == len(self.model))
+        stored = self.index._graph.vectors(list(self.model))
+        for slot, row in zip(stored[0].tolist(), stored[1], strict=True):
+            np.testing.assert_allclose(row, self.model[slot], atol=1e-6)
         for slot, cosine in zip(result.slots.tolist(), result.cosines.tolist(), strict=True):
             expected = float(self.model[slot].sum() / np.sqrt(8))
             assert cosine == pytest.approx(expected, abs=1e-5)

@@ -139,7 +139,7 @@ def test_refused_bounds(n: int, ef: int) -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [{"dimension": 0}, {"m": 1}, {"ef_construction": 0}, {"threads": 0}, {"rebuild_at": 0.0}],
+    [{"dimension": 0}, {"m": 1}, {"ef_construction": 0}, {"rebuild_at": 0.0}],
 )
 def test_refused_parameters(options) -> None:
     with pytest.raises(ValueError, match="must be"):
@@ -229,6 +229,75 @@ def test_removed_vectors_linger_until_scrubbed() -> None:
     assert stored[6] not in after
     assert stored[7] in after
     assert not index.scrub()
+
+
+def test_a_wiped_vector_is_nowhere_and_its_place_is_used_again() -> None:
+    index, rows = filled(200)
+    stored = {i: index._graph.vectors([i])[1].tobytes() for i in (5, 6, 7)}
+    index.remove([5])
+    index.add([6], [-rows[6]])
+    assert (index.live, index.deleted, index.unwiped) == (199, 2, 2)
+    assert index.wipe() == 1  # the one that was removed first
+    assert stored[5] not in raw_bytes(index)
+    assert stored[6] in raw_bytes(index)
+    assert index.wipe(10) == 1
+    assert index.wipe() == 0
+    after = raw_bytes(index)
+    assert stored[6] not in after
+    assert stored[7] in after
+    assert (index.live, index.deleted, index.unwiped) == (199, 2, 0)
+
+    index.add([300, 301, 302], rows[:3])
+    assert (index.live, index.deleted) == (202, 0)  # two wiped nodes and a new one
+    for slot in (300, 301, 302):
+        assert slot in index.search(rows[slot - 300], n=2, ef=64).slots
+    assert 5 not in index.slots()
+    assert index.search(-rows[6], n=1, ef=64).slots[0] == 6
+
+
+def test_the_entry_and_everything_around_it_can_be_wiped() -> None:
+    """Wiped nodes still lead on: what is left is reached past them."""
+    index, rows = filled(400)
+    index.remove(range(380))
+    index.wipe(400)
+    for slot in range(380, 400):
+        result = index.search(rows[slot], n=20, ef=200)
+        assert result.slots[0] == slot
+        assert result.complete
+
+
+def test_what_is_removed_during_a_rebuild_does_not_linger_in_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The rebuild has copied the vector; its removal comes by the journal."""
+    index, _ = filled(300)
+    stored = index._graph.vectors([7])[1].tobytes()
+    index.remove([0])
+    apply = hnsw._Change.apply
+
+    def remove_then(self, graph):
+        if graph is not index._graph and self.vectors is not None and 7 in index.slots():
+            apply(self, graph)
+            index.remove([7])
+            return 0
+        return apply(self, graph)
+
+    monkeypatch.setattr(hnsw._Change, "apply", remove_then)
+    assert index.scrub()
+    assert 7 not in index.slots()
+    assert index.unwiped == 0
+    assert stored not in raw_bytes(index)
+
+
+def test_a_rebuild_that_is_told_to_stop_changes_nothing() -> None:
+    index, rows = filled(300)
+    index.remove([0])
+    graph_before = index._graph
+    assert not index.scrub(lambda: False)
+    assert index._graph is graph_before
+    assert index._journal is None
+    assert index.search(rows[9], n=1, ef=64).slots[0] == 9
+    assert index.scrub()
 
 
 def test_rebuild_from_replaces_the_content() -> None:

@@ -1,7 +1,8 @@
 """The approximate index of one large partition: an HNSW graph that can be used while it changes.
 
 Malkov & Yashunin 2016, by hnswlib, which is neither safe for reading while writing nor able to
-forget. Around it stand a fair readers-writer lock and a rebuild beside the live graph.
+forget. Around it stand a fair readers-writer lock, nodes that are wiped and used again, and a
+rebuild beside the live graph.
 
 Locks, in the order in which they are taken:
 1. `_rebuilding`: one rebuild at a time.
@@ -23,9 +24,11 @@ from pillion_storage.index.graph import Graph, memory_bytes
 from pillion_storage.index.rwlock import ReadWriteLock
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import ArrayLike, NDArray
+
+    from pillion_storage.index.graph_state import GraphState
 
     Slots = NDArray[np.uint32]
     Floats = NDArray[np.float32]
@@ -36,6 +39,11 @@ SLICE_ROWS = 64
 REBUILD_SLICE_ROWS = 1_024
 """Rows that a rebuild reads or adds at once. It holds no write lock, so this bounds memory only."""
 
+REBUILD_AT = 0.33
+"""Share of deleted nodes from which a rebuild pays. They cost memory: the wiped ones cost a search
+nothing measurable, and are used again first (docs/adr/0018)."""
+
+SEED = 100
 DIMENSION_MAX = 16_384
 SLOT_MAX = 2**32 - 1
 
@@ -62,10 +70,9 @@ class HnswIndex:
         dimension: Components of a vector.
         m: Links of a node. 16 suits 384 dimensions; twice that costs twice the build.
         ef_construction: Candidates looked at when linking a node.
-        seed: Of the level draw. With `threads=1` the same changes give the same graph.
+        seed: Of the level draw. The same changes give the same graph.
         capacity: Vectors to make room for at once, so as not to grow while in use.
-        threads: For adding. Searching is one thread per caller.
-        rebuild_at: Share of deleted vectors from which `needs_rebuild` is true.
+        rebuild_at: Share of deleted nodes from which `needs_rebuild` is true.
 
     Vectors need not have unit length; they are normalised. Any thread may call any method.
     """
@@ -76,22 +83,20 @@ class HnswIndex:
         *,
         m: int = 16,
         ef_construction: int = 200,
-        seed: int = 100,
+        seed: int = SEED,
         capacity: int = 0,
-        threads: int = 1,
-        rebuild_at: float = 0.25,
+        rebuild_at: float = REBUILD_AT,
     ) -> None:
         if not 1 <= dimension <= DIMENSION_MAX:
             raise ValueError(f"dimension must be in 1..{DIMENSION_MAX}")
-        if m < 2 or ef_construction < 1 or threads < 1 or capacity < 0:  # noqa: PLR2004 - hnswlib's least m
-            raise ValueError("m must be >= 2, ef_construction and threads >= 1, capacity >= 0")
+        if m < 2 or ef_construction < 1 or capacity < 0:  # noqa: PLR2004 - hnswlib's least m
+            raise ValueError("m must be >= 2, ef_construction >= 1, capacity >= 0")
         if not 0 < rebuild_at <= 1:
             raise ValueError("rebuild_at must be in (0, 1]")
         self._dimension = dimension
         self._m = m
         self._ef_construction = ef_construction
         self._seed = seed
-        self._threads = threads
         self._rebuild_at = rebuild_at
         self._lock = ReadWriteLock()
         self._mutating = threading.Lock()
@@ -111,15 +116,25 @@ class HnswIndex:
 
     @property
     def deleted(self) -> int:
-        """Removed or replaced vectors whose bytes are still in memory, until a rebuild."""
+        """Nodes of removed or replaced vectors: used again by additions, gone with a rebuild."""
         return self._graph.deleted
 
     @property
-    def needs_rebuild(self) -> bool:
-        """Whether deleted vectors take so large a share that searches suffer."""
+    def unwiped(self) -> int:
+        """Removed or replaced vectors whose bytes are still in memory, until `wipe`."""
+        return self._graph.unwiped
+
+    @property
+    def deleted_share(self) -> float:
+        """The deleted nodes' share of all, 0..1."""
         with self._lock.reading():
             total = self._graph.live + self._graph.deleted
-            return total > 0 and self._graph.deleted >= self._rebuild_at * total
+            return self._graph.deleted / total if total else 0.0
+
+    @property
+    def needs_rebuild(self) -> bool:
+        """Whether deleted nodes take so large a share that a rebuild pays."""
+        return self.deleted_share >= self._rebuild_at
 
     @property
     def memory_bytes(self) -> int:
@@ -145,23 +160,37 @@ class HnswIndex:
         with self._mutating:
             for part in change.slices(SLICE_ROWS):
                 with self._lock.writing():
-                    part.apply(self._graph, self._threads)
+                    part.apply(self._graph)
                 if self._journal is not None:
                     self._journal.append(part)
 
     def remove(self, slots: ArrayLike) -> int:
         """Take vectors out of every later result; the number that was there.
 
-        Slots that have no vector are passed over. The vectors' bytes stay in memory until
+        Slots that have no vector are passed over. The vectors' bytes stay in memory until `wipe`,
         `scrub` or `rebuild_from`.
         """
         change = _Change(_checked_slots(slots), None)
         with self._mutating:
             with self._lock.writing():
-                removed = change.apply(self._graph, self._threads)
+                removed = change.apply(self._graph)
             if self._journal is not None:
                 self._journal.append(change)
         return removed
+
+    def wipe(self, limit: int = 1) -> int:
+        """Overwrite the bytes of up to `limit` removed vectors, the oldest first; how many.
+
+        Each holds readers back for some milliseconds: hnswlib links the node anew.
+        """
+        wiped = 0
+        with self._mutating:
+            while wiped < limit:
+                with self._lock.writing():
+                    if not self._graph.wipe(1):
+                        break
+                wiped += 1
+        return wiped
 
     def search(self, query: ArrayLike, n: int, ef: int) -> SearchResult:
         """The `n` vectors nearest to `query`, found by exploring `ef` candidates (at least `n`).
@@ -195,12 +224,13 @@ class HnswIndex:
                 self._journal = []
             self._rebuild(content.slices(REBUILD_SLICE_ROWS), len(content.slots))
 
-    def scrub(self) -> bool:
-        """Rebuild from the index's own live vectors, so that no byte of a removed one remains.
+    def scrub(self, go_on: Callable[[], bool] = lambda: True) -> bool:
+        """Rebuild from the index's own live vectors, without the deleted nodes.
 
-        Returns whether there was anything to scrub. Removed vectors are gone from this object's
-        memory when the call returns; what the allocator or an earlier snapshot still holds is the
-        caller's business (docs/adr/0006).
+        Returns whether it did. It doesn't where there is nothing deleted, or once `go_on`, which
+        is asked every `REBUILD_SLICE_ROWS`, says no; then all is as it was. Removed vectors are
+        gone from this object's memory when the call returns; what the allocator still holds is
+        the caller's business (docs/adr/0006).
         """
         with self._rebuilding:
             with self._mutating:
@@ -208,12 +238,51 @@ class HnswIndex:
                     return False
                 self._journal = []
                 slots = self._graph.slots()
-            self._rebuild(self._own_content(slots), len(slots))
+            try:
+                self._rebuild(self._own_content(slots, go_on), len(slots))
+            except _StoppedError:
+                return False
         return True
 
-    def _own_content(self, slots: Slots) -> Iterator[_Change]:
+    def capture(self) -> tuple[GraphState, Slots, NDArray[np.bool_]]:
+        """A copy of the live graph, with the slot of each label, and whether the label is live.
+
+        See `Graph.state`: the interpreter stands still meanwhile.
+        """
+        with self._mutating, self._lock.reading():
+            return self._graph.state()
+
+    @classmethod
+    def restored(
+        cls,
+        state: GraphState,
+        slots: Slots,
+        live: NDArray[np.bool_],
+        *,
+        seed: int = SEED,
+        rebuild_at: float = REBUILD_AT,
+    ) -> HnswIndex:
+        """The index of a captured state. Where `live` is False the label is deleted.
+
+        Raises:
+            SnapshotUnusable: the state is not sound, or of another build of hnswlib.
+        """
+        state.check()
+        made = cls(
+            state.dimension,
+            m=int(state.layout["M"]),
+            ef_construction=int(state.layout["ef_construction"]),
+            seed=seed,
+            rebuild_at=rebuild_at,
+        )
+        made._graph = Graph.restored(state, slots, live, seed=seed)
+        return made
+
+    def _own_content(self, slots: Slots, go_on: Callable[[], bool]) -> Iterator[_Change]:
         """The vectors of `slots` as they are now; the journal tells what was removed since."""
         for start in range(0, len(slots), REBUILD_SLICE_ROWS):
+            if not go_on():
+                raise _StoppedError
             part = slots[start : start + REBUILD_SLICE_ROWS].tolist()
             with self._lock.reading():
                 found = self._graph.vectors(part)
@@ -225,7 +294,7 @@ class HnswIndex:
         try:
             fresh = self._new_graph(capacity + capacity // 4)
             for part in content:
-                part.apply(fresh, self._threads)
+                part.apply(fresh)
             while self._replay(fresh):
                 pass
         finally:
@@ -243,16 +312,19 @@ class HnswIndex:
             changes, self._journal = self._journal or [], []
             if sum(len(change.slots) for change in changes) <= SLICE_ROWS:
                 self._apply_all(fresh, changes)
+                # What was copied and then removed is in nobody's way yet, but must not linger.
+                fresh.wipe(fresh.unwiped)
                 with self._lock.writing():
                     self._graph = fresh
                 self._journal = None
                 return False
         self._apply_all(fresh, changes)
+        fresh.wipe(fresh.unwiped)
         return True
 
     def _apply_all(self, graph: Graph, changes: list[_Change]) -> None:
         for change in changes:
-            change.apply(graph, self._threads)
+            change.apply(graph)
 
     def _new_graph(self, capacity: int) -> Graph:
         return Graph(
@@ -289,16 +361,20 @@ class HnswIndex:
         return unit
 
 
+class _StoppedError(Exception):
+    """A rebuild was told not to go on."""
+
+
 class _Change(NamedTuple):
     """Vectors for slots, or, without vectors, the removal of slots."""
 
     slots: Slots
     vectors: Floats | None
 
-    def apply(self, graph: Graph, threads: int) -> int:
+    def apply(self, graph: Graph) -> int:
         if self.vectors is None:
             return graph.remove(self.slots.tolist())
-        graph.add(self.slots, self.vectors, threads=threads)
+        graph.add(self.slots, self.vectors)
         return 0
 
     def slices(self, rows: int) -> Iterator[_Change]:
