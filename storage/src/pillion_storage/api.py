@@ -50,6 +50,7 @@ from pillion_storage.errors import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
     from concurrent.futures import Future
+    from contextlib import AbstractContextManager
     from pathlib import Path
 from pillion_storage.values import (
     KEY_SPACE_END,
@@ -84,6 +85,7 @@ __all__ = [
     "Corrupt",
     "Entry",
     "Features",
+    "FileSeals",
     "FutureRevision",
     "Head",
     "HeadView",
@@ -398,5 +400,34 @@ class OwnerKeys(Protocol):
 
         Raises:
             StoreFull, StoreFailed: they may all still be there.
+        """
+        ...
+
+
+@runtime_checkable
+class FileSeals(Protocol):
+    """What a store that seals offers to files beside it that repeat what is in it.
+
+    Such a file is sealed in parts, with a key of an owner that no record has. It is gone once that
+    owner's keys are destroyed (see ``OwnerKeys``).
+    """
+
+    def sealing(
+        self, partition: Partition, owner: bytes
+    ) -> AbstractContextManager[Callable[[bytes | memoryview, bytes], bytes]]:
+        """Lend the owner's key: a function that seals a part for its place in a file.
+
+        While it is lent, retiring and destroying the key wait.
+
+        Raises:
+            StoreFull, StoreFailed: a new key can't be written.
+        """
+        ...
+
+    def open_part(self, partition: Partition, data: bytes, place: bytes) -> bytes | None:
+        """Give what was sealed for this place; None: its key was destroyed.
+
+        Raises:
+            Corrupt: it doesn't open here.
         """
         ...

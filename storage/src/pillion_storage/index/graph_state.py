@@ -154,17 +154,15 @@ class GraphState:
         Raises:
             SnapshotUnusable: this build of hnswlib lays its memory out in another way.
         """
-        empty = hnswlib.Index(space="ip", dim=self.dimension)
-        empty.init_index(
-            max_elements=capacity,
-            M=int(self.layout["M"]),
-            ef_construction=int(self.layout["ef_construction"]),
-            random_seed=seed,
+        params = _empty(
+            self.dimension,
+            int(self.layout["M"]),
+            int(self.layout["ef_construction"]),
+            capacity=capacity,
+            seed=seed,
         )
-        params = dict(empty.__getstate__()[0])
-        differing = [name for name in _LAYOUT if params[name] != self.layout[name]]
-        if differing:
-            raise SnapshotUnusable(f"another build of hnswlib made it: {', '.join(differing)}")
+        if self.layout != {name: params[name] for name in _LAYOUT}:
+            raise SnapshotUnusable("another build of hnswlib made it")
         levels = np.zeros(capacity, np.int32)
         levels[: self.count] = self.levels
         params |= {
@@ -182,6 +180,20 @@ class GraphState:
         made = hnswlib.Index.__new__(hnswlib.Index)
         made.__setstate__((params,))
         return made
+
+
+def layout_of(dimension: int, m: int, ef_construction: int) -> dict[str, Any]:
+    """The layout of graphs that this build of hnswlib makes with these settings."""
+    params = _empty(dimension, m, ef_construction, capacity=1, seed=0)
+    return {name: params[name] for name in _LAYOUT}
+
+
+def _empty(
+    dimension: int, m: int, ef_construction: int, *, capacity: int, seed: int
+) -> dict[str, Any]:
+    index = hnswlib.Index(space="ip", dim=dimension)
+    index.init_index(max_elements=capacity, M=m, ef_construction=ef_construction, random_seed=seed)
+    return dict(index.__getstate__()[0])
 
 
 def _check_links(

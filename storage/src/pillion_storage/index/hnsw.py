@@ -43,6 +43,8 @@ REBUILD_AT = 0.33
 """Share of deleted nodes from which a rebuild pays. They cost memory: the wiped ones cost a search
 nothing measurable, and are used again first (docs/adr/0018)."""
 
+M = 16
+EF_CONSTRUCTION = 200
 SEED = 100
 DIMENSION_MAX = 16_384
 SLOT_MAX = 2**32 - 1
@@ -81,8 +83,8 @@ class HnswIndex:
         self,
         dimension: int,
         *,
-        m: int = 16,
-        ef_construction: int = 200,
+        m: int = M,
+        ef_construction: int = EF_CONSTRUCTION,
         seed: int = SEED,
         capacity: int = 0,
         rebuild_at: float = REBUILD_AT,

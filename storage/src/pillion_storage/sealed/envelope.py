@@ -41,12 +41,15 @@ _BODY_AT: Final = HEAD_BYTES + NONCE_BYTES
 OVERHEAD_BYTES: Final = _BODY_AT + TAG_BYTES
 # Owners of one memo; a commit of more seals it for the partition.
 LAYERS_MAX: Final = 16
+# Parts of one file, for the count of what a key sealed: 64 GiB of parts of 1 MiB.
+PARTS_MAX: Final = 1 << 16
 
 
 # What a sealed value is: part of what it is bound to, so these never change.
 VALUE: Final = b"v"
 MEMO: Final = b"m"
 NOTE: Final = b"n"
+FILE: Final = b"f"  # a part of a file beside the store
 
 
 def is_sealed(data: bytes) -> bool:
@@ -60,7 +63,12 @@ def key_id_of(data: bytes) -> bytes:
 
 
 def seal(
-    cipher: AESGCM, key_id: bytes, plain: bytes, place: bytes, *, outer: bool = False
+    cipher: AESGCM,
+    key_id: bytes,
+    plain: bytes | memoryview,
+    place: bytes,
+    *,
+    outer: bool = False,
 ) -> bytes:
     """Seal a value for its place: its kind, the partition's tag and its key, one after another."""
     head = (MAGIC_OUTER if outer else MAGIC) + key_id
@@ -87,5 +95,6 @@ _KEY_AT: Final = 1 + 16  # of a place: past the kind and the partition's tag
 
 def describe(place: bytes) -> str:
     """Name a value for people: keys hold hashes, never content."""
-    what = {VALUE: "value of key", MEMO: "memo of token", NOTE: "note"}[place[:1]]
+    names = {VALUE: "value of key", MEMO: "memo of token", NOTE: "note", FILE: "part of file"}
+    what = names[place[:1]]
     return f"{what} {place[_KEY_AT:].hex()}".strip()

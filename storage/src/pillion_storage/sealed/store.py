@@ -10,6 +10,7 @@ reads as empty. In scans and versions such values are passed over, and an expect
 
 from __future__ import annotations
 
+import contextlib
 import os
 from concurrent.futures import CancelledError, Future
 from dataclasses import replace
@@ -31,7 +32,7 @@ from pillion_storage.sealed.batches import Sealing, Submitted, seal_batch
 from pillion_storage.sealed.reading import BOOKS, SealedReads
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Callable, Collection, Iterator
     from pathlib import Path
 
     from pillion.domain.scope import Partition
@@ -226,6 +227,34 @@ class SealedStore(SealedReads):
         self._keyring.rotate(master)
         if self._books is not None:
             self._books.note_generation()
+
+    # --- files beside the store --------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def sealing(
+        self, partition: Partition, owner: bytes
+    ) -> Iterator[Callable[[bytes | memoryview, bytes], bytes]]:
+        """See ``FileSeals.sealing``."""
+        self._check_open()
+        tag = self._tag(partition)
+        owner_tag = self._keyring.owner_tag(tag, owner)
+        lease = self._keyring.lease(tag, [owner_tag], envelope.PARTS_MAX)
+        try:
+            key_id, cipher = lease.keys[owner_tag]
+            yield lambda part, place: envelope.seal(
+                cipher, key_id, part, envelope.FILE + tag + place
+            )
+        finally:
+            lease.release()
+
+    def open_part(self, partition: Partition, data: bytes, place: bytes) -> bytes | None:
+        """See ``FileSeals.open_part``."""
+        self._check_open()
+        whole_place = envelope.FILE + self._tag(partition) + place
+        if not envelope.is_sealed(data):
+            raise Corrupt(envelope.describe(whole_place), "it is not sealed, as it must be")
+        cipher = self._keyring.cipher(envelope.key_id_of(data))
+        return None if cipher is None else envelope.open_sealed(cipher, data, whole_place)
 
     # --- passed on -------------------------------------------------------------------------
 
