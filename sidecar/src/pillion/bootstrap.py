@@ -57,6 +57,8 @@ if TYPE_CHECKING:
 STORES: Final = "pillion.stores"
 MASTER_KEYS: Final = "pillion.master_keys"
 SUMMARIZERS: Final = "pillion.summarizers"
+# Beside the data: what vector indexes are kept in between two runs.
+INDEX_DIRECTORY: Final = "index"
 NO_EMBEDDER: Final = "none"
 # Stores that write nothing down: there is nothing to encrypt, and no file to keep keys beside.
 _NOTHING_AT_REST: Final = frozenset({"ram"})
@@ -122,6 +124,7 @@ def start(settings: Settings) -> Running:
             ids=Uuid7Source(),
             settings=ServiceSettings(
                 index_from=settings.index_from,
+                index_directory=_index_directory(settings),
                 profiles=_profiles(settings),
                 refuse_unregistered=settings.unregistered_attributes == "refuse",
                 promote_after_episodes=settings.promote_after_episodes,
@@ -157,6 +160,10 @@ def start(settings: Settings) -> Running:
         server.start()
         opened.pop_all()
     return Running(server, use_cases, settings)
+
+
+def _index_directory(settings: Settings) -> Path | None:
+    return None if settings.store in _NOTHING_AT_REST else settings.directory / INDEX_DIRECTORY
 
 
 def _hours(hours: int) -> int | None:

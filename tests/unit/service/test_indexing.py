@@ -101,10 +101,10 @@ def test_what_the_index_has_not_taken_up_is_found_all_the_same(service, monkeypa
     held_up = threading.Event()
     take_up = indexing.VectorIndex._take_up
 
-    def slow(self, index, slots):
+    def slow(self, index, slots, **how):
         held_up.set()
         held.wait(60)
-        take_up(self, index, slots)
+        take_up(self, index, slots, **how)
 
     monkeypatch.setattr(indexing.VectorIndex, "_take_up", slow)
     try:
@@ -134,7 +134,7 @@ def test_an_index_that_lags_too_far_is_not_asked(service, monkeypatch):
     settle(service)
     monkeypatch.setattr(indexing, "DIRTY_MAX", 3)
     held = threading.Event()
-    monkeypatch.setattr(indexing.VectorIndex, "_take_up", lambda *_: held.wait(60))
+    monkeypatch.setattr(indexing.VectorIndex, "_take_up", lambda *_, **__: held.wait(60))
     try:
         fill(service, vectors(80, 3))
         answer = service.search(vector=rows[0].tobytes())

@@ -14,6 +14,7 @@ from pillion.service.catalogue import Catalogue
 from pillion.service.consolidator import Consolidator
 from pillion.service.forgetter import Forgetter
 from pillion.service.importer import Importer
+from pillion.service.index_snapshots import IndexSnapshots
 from pillion.service.migrating import Migrating
 from pillion.service.migrator import Migrator
 from pillion.service.operations import Operations, RunningOperations
@@ -33,6 +34,7 @@ from pillion.service.writer import Writer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
     from pillion_storage.api import Store
 
@@ -47,6 +49,7 @@ class ServiceSettings:
 
     Attributes:
         index_from: Vectors of a partition from which it is searched by an approximate index.
+        index_directory: Where indexes are kept between two runs; None: nowhere.
         query_cache_entries: Query vectors that are remembered.
         promote_after_episodes: Distinct episodes that make a candidate CONFIRMED; 0: never.
         format_version: Of the store's files, for ``stats``.
@@ -56,6 +59,7 @@ class ServiceSettings:
     """
 
     index_from: int = INDEX_FROM_DEFAULT
+    index_directory: Path | None = None
     query_cache_entries: int = QUERY_CACHE_ENTRIES
     promote_after_episodes: int = PROMOTE_AFTER_DEFAULT
     format_version: int = 0
@@ -112,7 +116,12 @@ def assemble(
         if embedder is not None
         else None
     )
-    residents = Residents(store, keys, index_from=settings.index_from)
+    snapshots = (
+        IndexSnapshots(store, settings.index_directory)
+        if settings.index_directory is not None
+        else None
+    )
+    residents = Residents(store, keys, index_from=settings.index_from, snapshots=snapshots)
     registry = Registry(store, keys, schemas, refuse_unregistered=settings.refuse_unregistered)
     catalogue = Catalogue(store=store, keys=keys)
     writer = Writer(

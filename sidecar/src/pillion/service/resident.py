@@ -31,9 +31,12 @@ if TYPE_CHECKING:
     from pillion.domain.memory import Memory
     from pillion.domain.scope import Partition
     from pillion.service.half_lives import HalfLives
+    from pillion.service.index_snapshots import IndexSnapshots
 
 LOAD_ROWS: Final = 2048
 FEED_STEP: Final = 256
+# What the index may take to be written down when the partition leaves memory.
+SAVE_SECONDS: Final = 5.0
 
 
 class View(NamedTuple):
@@ -49,17 +52,24 @@ class Resident:
     """One partition's rows in memory. Safe to use from several threads."""
 
     def __init__(
-        self, store: Store, partition: Partition, keys: KeySpace, *, index_from: int
+        self,
+        store: Store,
+        partition: Partition,
+        keys: KeySpace,
+        *,
+        index_from: int,
+        snapshots: IndexSnapshots | None = None,
     ) -> None:
         self._store = store
         self._partition = partition
         self._keys = keys
         self._rows = TableRows(store, partition, keys)
         self._index_from = index_from
+        self._snapshots = snapshots.of(partition) if snapshots is not None else None
         self._lock = threading.Lock()
         self.applied = 0
         empty = ranker.Table(NO_VECTORS_DIMENSION)
-        index = VectorIndex(NO_VECTORS_DIMENSION, empty, index_from)
+        index = VectorIndex(empty, index_from)
         self.view = View(empty, index, None, NO_HALF_LIVES)
         self.cache = MemoryCache()
         self._load()
@@ -99,6 +109,7 @@ class Resident:
                     self._load()
                     return
         self._apply(list(ids))
+        self.view.ann.level(page.changes[-1].revision)
         if registrations:
             half_lives = after_changes(
                 self._store, self._partition, self._keys, self.view.half_lives, registrations
@@ -117,7 +128,7 @@ class Resident:
         half_lives = half_lives_at(self._store, self._partition, self._keys, revision)
         dimension = space.dimension if space is not None else NO_VECTORS_DIMENSION
         table = ranker.Table(dimension)
-        index = VectorIndex(dimension, table, self._index_from)
+        index = VectorIndex(table, self._index_from, space, self._snapshots)
         start: bytes | None = b"m"
         while start is not None:
             page = self._store.scan(
@@ -129,6 +140,7 @@ class Resident:
             self._upsert(table, index, memories, revision)
             start = page.next_start
         self.view.ann.stop()
+        index.level(revision)
         self.view = View(table, index, space, half_lives)
         # Nobody knows which memories changed on the way here; as in ``_catch_up``, first the cache.
         self.cache.drop_all(revision)
@@ -166,5 +178,5 @@ class Resident:
             index.note(self._rows.upsert(table, memories, revision))
 
     def close(self) -> None:
-        """Stop the index's work."""
-        self.view.ann.stop()
+        """Stop the index's work, and keep what it has learnt if that is worth it."""
+        self.view.ann.stop(save_within_seconds=SAVE_SECONDS)

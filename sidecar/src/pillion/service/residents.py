@@ -12,16 +12,25 @@ if TYPE_CHECKING:
     from pillion_storage.api import Store
 
     from pillion.domain.scope import Partition
+    from pillion.service.index_snapshots import IndexSnapshots
     from pillion.service.partitions import KeySpaces
 
 
 class Residents:
     """Loads partitions and hands them out. Safe to share between threads."""
 
-    def __init__(self, store: Store, keys: KeySpaces, *, index_from: int) -> None:
+    def __init__(
+        self,
+        store: Store,
+        keys: KeySpaces,
+        *,
+        index_from: int,
+        snapshots: IndexSnapshots | None = None,
+    ) -> None:
         self._store = store
         self._keys = keys
         self._index_from = index_from
+        self._snapshots = snapshots
         self._lock = threading.Lock()
         self._loaded: dict[Partition, Future[Resident]] = {}
 
@@ -41,7 +50,11 @@ class Residents:
                 return future.result()
         try:
             resident = Resident(
-                self._store, partition, self._keys.of(partition), index_from=self._index_from
+                self._store,
+                partition,
+                self._keys.of(partition),
+                index_from=self._index_from,
+                snapshots=self._snapshots,
             )
         except BaseException as error:
             with self._lock:

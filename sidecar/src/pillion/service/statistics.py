@@ -82,7 +82,7 @@ class StatisticsReader:
             vectors_pending=self._pending.count(partition),
             vectors_failed=self._count(partition, b"x"),
             indexed_vectors=resident.view.ann.vectors if resident is not None else 0,
-            index_lag=resident.view.ann.lag if resident is not None else 0,
+            index_lag=resident.view.ann.revisions_behind if resident is not None else 0,
             embedder=codec.decode_embedder(entry.value) if entry is not None else None,
         )
 

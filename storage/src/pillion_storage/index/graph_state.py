@@ -101,6 +101,11 @@ class GraphState:
         start = int(self.layout["offset_data"])
         self.level0[labels, start : start + 4 * self.dimension] = 0
 
+    def discard(self, labels: NDArray[np.bool_]) -> None:
+        """Mark some labels deleted and blank them, in place."""
+        self.level0[labels, _MARK_AT] |= _MARK
+        self.blank(labels)
+
     def check(self) -> None:
         """Refuse a state that could not have come from a sound graph.
 
