@@ -52,7 +52,7 @@ _SIGN: Final = 1 << 63
 
 # Hashes that are kept: contexts, kinds of source and the like come up in every search.
 COLUMNS_KEPT_MAX: Final = 4096
-# The same of fact keys, whose timelines an agent asks for again and again.
+# The same of fact keys, whose timelines an agent asks for again and again, and of their parts.
 FACTS_KEPT_MAX: Final = 4096
 
 SCHEMA_VERSION_BYTES: Final = 4
@@ -165,13 +165,15 @@ def id_of(key: bytes) -> UUID:
 class KeySpace:
     """The keys that hide names: hashes under one partition's secret."""
 
-    __slots__ = ("_columns", "_facts", "_secret", "_timelines")
+    __slots__ = ("_attributes", "_columns", "_facts", "_secret", "_subjects", "_timelines")
 
     def __init__(self, secret: bytes) -> None:
         self._secret = secret
         self._columns: dict[tuple[str, ...], int] = {}
         self._facts: dict[FactKey, bytes] = {}
         self._timelines: dict[FactKey, bytes] = {}
+        self._subjects: dict[Subject, bytes] = {}
+        self._attributes: dict[str, bytes] = {}
 
     def _hash(self, *parts: str) -> bytes:
         digest = hashlib.blake2b(key=self._secret, digest_size=HASH_BYTES)
@@ -208,11 +210,23 @@ class KeySpace:
 
     def subject(self, subject: Subject) -> bytes:
         """Return the hash of a subject."""
-        return self._hash("subject", subject.type, subject.id)
+        known = self._subjects.get(subject)
+        if known is None:
+            known = self._hash("subject", subject.type, subject.id)
+            if len(self._subjects) >= FACTS_KEPT_MAX:
+                self._subjects.clear()
+            self._subjects[subject] = known
+        return known
 
     def attribute(self, name: str) -> bytes:
         """Return the hash of an attribute."""
-        return self._hash("attribute", name)
+        known = self._attributes.get(name)
+        if known is None:
+            known = self._hash("attribute", name)
+            if len(self._attributes) >= FACTS_KEPT_MAX:
+                self._attributes.clear()
+            self._attributes[name] = known
+        return known
 
     def registration(self, name: str) -> bytes:
         """Return the key of an attribute's registration."""

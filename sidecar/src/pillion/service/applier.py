@@ -214,6 +214,14 @@ class Applier:
 
     def _put_fact(self, mutation: PutFact) -> MutationResult:
         memory = self._memory_from(mutation.fact)
+        key = memory.fact_key
+        self._draft.preload(
+            (
+                *self.records.keys_read(memory.id),
+                self._keys.registration(key.attribute),
+                self._keys.head(key),
+            )
+        )
         self._refuse_taken(memory.id)
         if mutation.fact.id is not None:
             self._refuse_heard(memory)
@@ -240,6 +248,7 @@ class Applier:
 
     def _add_memory(self, mutation: AddMemory) -> MutationResult:
         memory = self._memory_from(mutation.memory)
+        self._draft.preload(self.records.keys_read(memory.id))
         self._refuse_taken(memory.id)
         if memory.status is MemoryStatus.CANDIDATE:
             named = mutation.memory.id is not None

@@ -45,6 +45,12 @@ class Records:
         self._draft = draft
         self._keys = keys
         self._vectors = vectors
+        # What was decoded, and from what: a plan comes back to the same few memories.
+        self._decoded: dict[UUID, tuple[bytes, Memory]] = {}
+
+    def keys_read(self, memory_id: UUID) -> tuple[bytes, ...]:
+        """Return the keys of what making a memory asks, to be read together."""
+        return (memory_key(memory_id), *self._vectors.keys_read(memory_id))
 
     def memory(self, memory_id: UUID) -> Memory:
         """Return a memory.
@@ -63,7 +69,12 @@ class Records:
         data = self._draft.get(key)
         if data is None:
             return None
-        return codec.decode_memory(memory_id, data, self._draft.version(key))
+        known = self._decoded.get(memory_id)
+        if known is not None and known[0] is data:
+            return known[1]
+        memory = codec.decode_memory(memory_id, data, self._draft.version(key))
+        self._decoded[memory_id] = data, memory
+        return memory
 
     def written_version(self, memory_id: UUID) -> int:
         """Return the version that a memory will have after this write; -1: this write's own."""

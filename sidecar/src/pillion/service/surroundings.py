@@ -195,7 +195,7 @@ class Surveyor:
         if current is not None and current.valid_to <= instant:
             current = None
         behind: tuple[Entry, ...] = ()
-        if before is not None and current is before:
+        if before is not None and current is before and before is not last:
             behind = self._evidence_behind(key, before, instant)
         made = Around(before, behind, at, epoch=self.epoch(key))
         return self._ahead(

@@ -135,7 +135,7 @@ class Timelines:
             plan.outcome,
             superseded_id=replaced,
             fact_version=-1,
-            valid_to=self._records.memory(memory.id).valid_to,
+            valid_to=next(one.end for one in plan.segments if one.made is Made.STATED),
         )
 
     def _around_put(self, key: FactKey, statement: Statement) -> Around:

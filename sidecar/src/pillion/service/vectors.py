@@ -50,6 +50,12 @@ class VectorWriter:
         self._server = server
         self._made = made
 
+    def keys_read(self, memory_id: UUID) -> tuple[bytes, ...]:
+        """Return the keys of what ``write`` will ask about a memory, to be read together."""
+        if self._server is None:
+            return (EMBEDDER_KEY,)
+        return (EMBEDDER_KEY, pending_key(memory_id))
+
     def space(self) -> EmbedderIdentity | None:
         """Return the space of the partition's vectors; None: nothing decided it yet."""
         data = self._draft.get(EMBEDDER_KEY)
