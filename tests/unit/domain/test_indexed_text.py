@@ -19,6 +19,7 @@ from pillion.domain.indexed_text import (
     lendable,
     lent_until,
     own_parts,
+    with_speaker,
 )
 from pillion.domain.limits import BORROWED_CHARACTERS_MAX, INSTANT_MAX_US, INSTANT_MIN_US
 from pillion.domain.memory import (
@@ -129,3 +130,17 @@ def test_every_instant_of_the_contract_has_a_date(instant):
     words = date_in_words(instant).split()
     assert len(words) == 4
     assert [int(part) for part in words[3].split("-")][::2] == [int(words[2]), int(words[0])]
+
+
+@pytest.mark.parametrize(
+    ("text", "speaker", "quoted"),
+    [
+        ("Also here.", "Al", 'Al: "Also here."'),
+        ("AL: here.", "Al", "AL: here."),
+        ('Al said, "here"', "Al", 'Al said, "here"'),
+        ("here", "", "here"),
+        ("Al", "Al", "Al"),
+    ],
+)
+def test_a_turn_names_its_speaker_once(text, speaker, quoted):
+    assert with_speaker(text, speaker) == quoted

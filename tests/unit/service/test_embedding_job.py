@@ -352,7 +352,7 @@ def test_the_vector_of_a_turn_is_made_of_its_speaker_and_its_words(embedder, mod
     )
     ids = [one.memory_id or one.id for one in answer.results]
     arrived(service, *ids)
-    texts = ["Mira: I went there.", "Mira: I went there.", "Mira: I stayed.", "It rained."]
+    texts = ['Mira: "I went there."', "Mira: I went there.", 'Mira: "I stayed."', "It rained."]
     assert [service.vector(one) for one in ids] == [embedder.vector(t).tobytes() for t in texts]
     # The text that is shown stays as it was said.
     assert service.get(ids[0]).text == "I went there."
@@ -367,5 +367,5 @@ def test_a_turn_is_patched_in_line_by_its_new_words_and_in_the_queue_by_its_spea
     assert service.vector(one) == embedder.vector("I stayed.").tobytes()
     service.write(patch(one, text="I left."))
     arrived(service, one)
-    assert service.vector(one) == embedder.vector("Mira: I left.").tobytes()
+    assert service.vector(one) == embedder.vector('Mira: "I left."').tobytes()
     service.close()

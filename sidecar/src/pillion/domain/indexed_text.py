@@ -88,11 +88,15 @@ def embedded_text(memory: Memory) -> str:
 
 
 def with_speaker(text: str, speaker: str) -> str:
-    """Return a turn with its speaker before it, once; without a speaker, the turn."""
+    """Return a turn as a quotation of its speaker; without one, or where it names it, the turn.
+
+    No word of any language is in between: the quotation marks alone are worth 10 points of recall
+    to the default embedder (docs/adr/0022).
+    """
     said, name = text.casefold(), speaker.casefold()
     if not name or (said.startswith(name) and not said[len(name) :][:1].isalnum()):
         return text
-    return f"{speaker}: {text}"
+    return f'{speaker}: "{text}"'
 
 
 def borrowed_parts(before: Sequence[str]) -> tuple[Part, ...]:
