@@ -53,7 +53,11 @@ def test_class_members(name: str) -> None:
     assert {node.name for node in functions} == built_names
     for node in functions:
         built = vars(getattr(_native, name)).get(node.name)
-        if node.decorator_list:
+        if isinstance(built, staticmethod):
+            assert [one.id for one in node.decorator_list] == ["staticmethod"]  # type: ignore[attr-defined]
+            names = [one.arg for one in node.args.args]
+            assert names == [name for name, _ in built_parameters(built.__func__)], node.name
+        elif node.decorator_list:
             assert inspect.isdatadescriptor(built), node.name
         elif node.name == "__new__":
             assert stub_parameters(node) == built_parameters(getattr(_native, name))

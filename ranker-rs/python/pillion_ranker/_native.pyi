@@ -2,8 +2,8 @@
 # `filter` is the name in the interface; editors show these docstrings, the binary has none.
 """What the compiled module offers. `tests/differential/test_ranker_stub.py` holds it to this."""
 
-from collections.abc import Sequence
-from typing import Final, final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -429,3 +429,78 @@ class Table:
         """For benchmarks: read every float32 vector, return the sum."""
     def bench_read_i8(self) -> int:
         """For benchmarks: read every int8 vector, return a checksum."""
+
+@final
+class Rows:
+    """Rows of one partition in the order of their keys, side by side in memory.
+
+    What is done to all of them releases the GIL. Where a method raises ValueError, the rows are
+    for Python to do one by one: it says what is wrong with which.
+    """
+
+    def __new__(cls, rows: Sequence[tuple[bytes, int, bytes]]) -> Rows:
+        """Pack rows in plain: key, version, value."""
+    @staticmethod
+    def of_records(records: Sequence[tuple[bytes, bytes]], seed: int, prefix_bytes: int) -> Rows:
+        """Pack rows of a data file: key and record, whose checksums are looked at.
+
+        Args:
+            records: Of one database; the first `prefix_bytes` of a key stand for the partition.
+            seed: The checksum of that database's number.
+            prefix_bytes: How much of each key is left out.
+
+        Raises:
+            ValueError: a record is damaged.
+        """
+    def __len__(self) -> int: ...
+    def key_ids(self) -> list[bytes]:
+        """Return the ids of the keys that values are sealed with, each once."""
+    def open(self, keys: Mapping[bytes, bytes | None], place: bytes, plain_until: int) -> None:
+        """Open every sealed value where it stands; rows under a destroyed key leave.
+
+        Args:
+            keys: The data keys by id; None: it was destroyed.
+            place: What each value is bound to before its key: its kind and the partition's tag.
+            plain_until: The last revision that may have written values in plain.
+
+        Raises:
+            ValueError: a value does not open, or is in plain where none may be.
+        """
+    def bounds(self) -> tuple[bytes, bytes] | None:
+        """Return the first and the last key; None where there are no rows."""
+    def to_list(self) -> list[tuple[bytes, int, bytes]]:
+        """Return the rows: key, version, value."""
+
+@final
+class Loader:
+    """Puts the stored memories of one partition into tables. Safe to share between threads."""
+
+    def __new__(cls, secret: bytes) -> Loader:
+        """Hash names under the partition's secret."""
+    def load(
+        self, table: Table, memories: Rows, vectors: Sequence[Rows], accesses: Sequence[Rows]
+    ) -> tuple[NDArray[np.uint32], int]:
+        """Decode memories and put them into a table, with their vectors; return their slots.
+
+        Args:
+            table: Where.
+            memories: Opened memories, under the keys that they are stored under.
+            vectors: Opened vectors in the order of their keys across all; those of other memories
+                are passed over, and one that cannot be compared counts as none.
+            accesses: The same of the records of when memories were last used.
+
+        Returns:
+            The slots of the memories, and how many vectors could not be used.
+
+        Raises:
+            ValueError: a memory cannot be read, or the table refuses it; nothing was put in.
+            OverflowError: as `Table.upsert`.
+        """
+    def columns(
+        self,
+        dimension: int,
+        memories: Rows,
+        vectors: Sequence[Rows],
+        accesses: Sequence[Rows],
+    ) -> dict[str, NDArray[Any]]:
+        """For tests: return the arguments of `Table.upsert` that `load` makes."""

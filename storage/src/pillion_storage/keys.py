@@ -17,6 +17,7 @@ partition's secret. A key is one family byte and fixed-width parts, so ranges ar
                                                     took, and in whose place something else stands
     j       attribute(16) schema version(4)         one version of a registered attribute
     k       recorded(8) episode id(16)              empty: episodes by capture
+    l       memory id(16)                           how often a memory was used, and when last
     m       memory id(16)                           a memory
     o       operation id(16)                        long work: what it is to do and has done
     n       about(16) claim(16)                     the open candidate that makes a claim
@@ -61,6 +62,7 @@ EMBEDDER_KEY: Final = b"aembedder"
 BY_ATTRIBUTE_KEY: Final = b"abyattribute"
 REGISTRATIONS: Final = b"g"
 OPERATIONS: Final = b"o"
+ACCESSES: Final = b"l"
 
 
 class SubjectRecord(IntEnum):
@@ -110,6 +112,11 @@ def episode_key(episode_id: UUID) -> bytes:
 def vector_key(memory_id: UUID) -> bytes:
     """Return the key of a memory's vector."""
     return b"v" + memory_id.bytes
+
+
+def access_key(memory_id: UUID) -> bytes:
+    """Return the key of how often a memory was used, and when last."""
+    return ACCESSES + memory_id.bytes
 
 
 def taken_key(memory_id: UUID) -> bytes:
@@ -174,6 +181,11 @@ class KeySpace:
         self._timelines: dict[FactKey, bytes] = {}
         self._subjects: dict[Subject, bytes] = {}
         self._attributes: dict[str, bytes] = {}
+
+    @property
+    def secret(self) -> bytes:
+        """The partition's secret, for those who hash many names at once."""
+        return self._secret
 
     def _hash(self, *parts: str) -> bytes:
         digest = hashlib.blake2b(key=self._secret, digest_size=HASH_BYTES)

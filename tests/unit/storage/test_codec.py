@@ -27,6 +27,7 @@ from pillion.domain.scope import Subject
 from pillion.domain.segments import Entry, Shape, Sleep
 from pillion.domain.values import Value, ValueKind
 from pillion_storage import codec
+from pillion_storage.access_codec import Access, decode_access, encode_access
 from pillion_storage.errors import Corrupt
 
 GOLDEN = Path(__file__).parents[2] / "vectors" / "codec.json"
@@ -401,6 +402,7 @@ def golden_records() -> dict[str, bytes]:
     made["evidence_with_vector"] = codec.encode_evidence(
         replace(entry, shape=Shape.EVIDENCE), bare, b"\x00\x00\x80?"
     )
+    made["access"] = encode_access(Access(3, 1_780_480_803_000_000))
     made["embedder"] = codec.encode_embedder(EmbedderIdentity("e5", "4", 384, "abc", 0.79))
     made["fingerprint_text"] = Value(ValueKind.TEXT, "2026-06-30").fingerprint
     made["fingerprint_subject"] = Value(ValueKind.SUBJECT, Subject("user", "mira")).fingerprint
@@ -449,6 +451,28 @@ def test_what_a_retraction_took_comes_back():
         assert codec.decode_taken(codec.encode_taken(taken)) == taken
         sleep = Sleep(b"f" * 16, 7, to, 1, 2)
         assert codec.decode_sleep(2, codec.encode_sleep(sleep)) == sleep
+
+
+@given(st.integers(0, 2**40), instants)
+def test_uses_come_back(use_count, last_used_at):
+    access = Access(use_count, last_used_at)
+    assert decode_access(encode_access(access)) == access
+    assert decode_access(None) == Access(0, 0)
+
+
+@given(st.binary(max_size=12))
+def test_what_are_no_uses_is_corrupt(body):
+    try:
+        access = decode_access(codec.PLAIN + body)
+    except Corrupt:
+        return
+    assert all(type(part) is int for part in access)
+
+
+@pytest.mark.parametrize("body", [None, 5, [], [1], ["1", 2], [1, None], [True, 2], {1: 2}])
+def test_uses_of_another_shape_are_corrupt(body):
+    with pytest.raises(Corrupt):
+        decode_access(codec.pack(body))
 
 
 if __name__ == "__main__":

@@ -105,6 +105,7 @@ def golden_keys() -> dict[str, bytes]:
         "claim": SPACE.claim(("untyped", "user", "mira", "", "SEMANTIC"), "likes tea", "9"),
         "heard": SPACE.heard(("untyped", "user", "mira", "", "SEMANTIC"), ID),
         "taken": keys.taken_key(ID),
+        "access": keys.access_key(ID),
         "sleep": SPACE.sleep(fact, 2),
         "displaced": SPACE.displaced(fact, 2, 0),
         "entry_of_member": SPACE.entry(replace(fact, member=b"m" * 16), 0),
@@ -118,7 +119,7 @@ def golden_keys() -> dict[str, bytes]:
 
 WIDTHS = {
     "a": None, "b": 33, "c": 25, "d": 33, "e": 17, "f": 33, "g": 17, "h": 17, "i": 33, "j": 21,
-    "k": 25, "m": 17, "n": 33, "q": 17, "s": 42, "t": 25, "v": 17, "w": 25, "x": 17,
+    "k": 25, "l": 17, "m": 17, "n": 33, "q": 17, "s": 42, "t": 25, "v": 17, "w": 25, "x": 17,
     "y": 17,
 }  # fmt: skip
 

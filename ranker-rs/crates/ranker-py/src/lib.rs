@@ -4,6 +4,7 @@
 mod arguments;
 mod hits;
 mod policy;
+mod rows;
 mod table;
 
 /// `pillion_ranker._native`
@@ -16,6 +17,8 @@ mod _native {
     use crate::hits::Hits;
     #[pymodule_export]
     use crate::policy::{Filter, Profile};
+    #[pymodule_export]
+    use crate::rows::{Loader, Rows};
     #[pymodule_export]
     use crate::table::Table;
 

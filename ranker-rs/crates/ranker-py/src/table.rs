@@ -13,7 +13,7 @@ use crate::policy::{Filter, Profile};
 
 /// One partition's rows: columns, int8 vectors, float32 vectors. Safe to share between threads.
 #[pyclass(frozen, module = "pillion_ranker")]
-pub struct Table(ranker_core::Table);
+pub struct Table(pub(crate) ranker_core::Table);
 
 #[pymethods]
 impl Table {

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import pillion_ranker as ranker
 from pillion_storage import codec
 from pillion_storage.api import HistoryGone
-from pillion_storage.keys import EMBEDDER_KEY, REGISTRATIONS, id_of, prefix_end
+from pillion_storage.keys import EMBEDDER_KEY, REGISTRATIONS, id_of
 
 from pillion.service.half_lives import NO_HALF_LIVES, after_changes, half_lives_at
 from pillion.service.indexing import VectorIndex
 from pillion.service.memory_cache import MemoryCache
+from pillion.service.table_load import load_table
 from pillion.service.table_rows import NO_VECTORS_DIMENSION, TableRows, id_rows
 
 if TYPE_CHECKING:
@@ -86,17 +87,17 @@ class Resident:
             return self.applied
         with self._lock:
             while self.applied < head:
-                self._catch_up()
+                head = max(head, self._catch_up())
             return self.applied
 
-    def _catch_up(self) -> None:
+    def _catch_up(self) -> int:
+        """Apply some of the commits so far; return up to which there may be half of one."""
         try:
             page = self._store.changes(self._partition, self.applied, limit=FEED_STEP)
         except HistoryGone:
-            self._load()
-            return
+            return self._load()
         if not page.changes:
-            return
+            return self.applied
         ids: dict[bytes, None] = {}
         registrations: set[bytes] = set()
         for change in page.changes:
@@ -106,8 +107,7 @@ class Resident:
                 elif key[:1] == REGISTRATIONS:
                     registrations.add(key)
                 elif key == EMBEDDER_KEY:
-                    self._load()
-                    return
+                    return self._load()
         self._apply(list(ids))
         self.view.ann.level(page.changes[-1].revision)
         if registrations:
@@ -118,9 +118,10 @@ class Resident:
         # Only now may a search count on this revision: nothing older is left in the cache.
         self.cache.drop(ids, page.changes[-1].revision)
         self.applied = page.changes[-1].revision
+        return self.applied
 
-    def _load(self) -> None:
-        """Read everything anew, at one revision."""
+    def _load(self) -> int:
+        """Read everything anew, as it is at the revision applied or later; return how late."""
         revision = self._store.head(self._partition).revision
         found = self._store.read(self._partition, (EMBEDDER_KEY,), at=revision).entries
         entry = found.get(EMBEDDER_KEY)
@@ -129,22 +130,15 @@ class Resident:
         dimension = space.dimension if space is not None else NO_VECTORS_DIMENSION
         table = ranker.Table(dimension)
         index = VectorIndex(table, self._index_from, space, self._snapshots)
-        start: bytes | None = b"m"
-        while start is not None:
-            page = self._store.scan(
-                self._partition, start, prefix_end(b"m"), limit=LOAD_ROWS, at=revision
-            )
-            memories = [
-                codec.decode_memory(id_of(row.key), row.value, row.version) for row in page.rows
-            ]
-            self._upsert(table, index, memories, revision)
-            start = page.next_start
+        for slots in load_table(self._store, self._partition, self._keys, self._rows, table):
+            index.note(slots)
         self.view.ann.stop()
         index.level(revision)
         self.view = View(table, index, space, half_lives)
         # Nobody knows which memories changed on the way here; as in ``_catch_up``, first the cache.
         self.cache.drop_all(revision)
         self.applied = revision
+        return self._store.head(self._partition).revision
 
     def _apply(self, ids: Sequence[bytes]) -> None:
         """Bring these ids level with the store's newest state."""

@@ -1,4 +1,8 @@
-"""A partition's memories as rows of the ranker's table."""
+"""A partition's memories as rows of the ranker's table.
+
+A load makes the same rows in Rust (`table_load`, and ``columns.rs`` of the crate store-rows): what
+changes here changes there too, and ``tests/differential/test_table_load.py`` compares them.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +11,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pillion_ranker as ranker
-from pillion_storage.keys import vector_key
+from pillion_storage.access_codec import with_access
+from pillion_storage.keys import access_key, vector_key
 
 from pillion.domain.memory import FOREVER, EndReason
 from pillion.embedders.usable import have_direction
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from uuid import UUID
 
     from numpy.typing import NDArray
@@ -40,33 +45,50 @@ class TableRows:
         self._warned = False
 
     def upsert(
-        self, table: ranker.Table, memories: Sequence[Memory], revision: int
+        self, table: ranker.Table, memories: Sequence[Memory], revision: int | None
     ) -> NDArray[np.uint32]:
-        """Put memories, at least one, into a table; return their slots."""
-        ids = [memory.id for memory in memories]
-        has_vector, vectors = self._vectors(ids, table.dimension, revision)
-        return table.upsert(has_vector=has_vector, vectors=vectors, **self._columns(memories))
+        """Put memories, at least one, into a table; return their slots.
+
+        ``revision``: at which their vectors are read; None: the newest.
+        """
+        found = self._beside([memory.id for memory in memories], revision)
+        has_vector, vectors = self._vectors(memories, found, table.dimension)
+        columns = self._columns(
+            [with_access(one, found.get(access_key(one.id))) for one in memories]
+        )
+        return table.upsert(has_vector=has_vector, vectors=vectors, **columns)
+
+    def _beside(self, ids: Sequence[UUID], revision: int | None) -> dict[bytes, bytes]:
+        """Return what is stored beside memories: vectors and uses, by their keys."""
+        wanted = [vector_key(one) for one in ids] + [access_key(one) for one in ids]
+        found = self._store.read(self._partition, wanted, at=revision).entries
+        return {key: entry.value for key, entry in found.items()}
 
     def _vectors(
-        self, ids: Sequence[UUID], dimension: int, revision: int
+        self, memories: Sequence[Memory], found: Mapping[bytes, bytes], dimension: int
     ) -> tuple[NDArray[np.bool_], NDArray[np.float32]]:
-        """Return which ids have a vector, and the vectors (zeros where there is none).
+        """Return which memories have a vector, and the vectors (zeros where there is none).
 
         A stored vector that cannot be compared counts as none: it must not fail every search.
         """
-        rows = np.zeros((len(ids), dimension), dtype=np.float32)
-        wanted = [vector_key(one) for one in ids]
-        found = self._store.read(self._partition, wanted, at=revision).entries
-        for place, key in enumerate(wanted):
-            entry = found.get(key)
-            if entry is not None and len(entry.value) == 4 * dimension:
-                rows[place] = np.frombuffer(entry.value, dtype="<f4")
+        rows = np.zeros((len(memories), dimension), dtype=np.float32)
+        stored = 0
+        for place, memory in enumerate(memories):
+            value = found.get(vector_key(memory.id))
+            stored += value is not None
+            if value is not None and len(value) == 4 * dimension:
+                rows[place] = np.frombuffer(value, dtype="<f4")
         has = have_direction(rows)
         rows[~has] = 0.0
-        if np.count_nonzero(has) < len(found) and not self._warned:
+        if np.count_nonzero(has) < stored:
+            self.warn_of_unusable_vectors()
+        return has, rows
+
+    def warn_of_unusable_vectors(self) -> None:
+        """Say once that the partition has some."""
+        if not self._warned:
             self._warned = True
             _log.error("a partition has stored vectors that cannot be used; they are left out")
-        return has, rows
 
     def _columns(self, memories: Sequence[Memory]) -> dict[str, NDArray[Any]]:
         """Return the ranker's columns of some memories."""

@@ -119,6 +119,30 @@ def _live_rows(
             return
 
 
+def live_records(
+    view: View, start: bytes, end: bytes, limit: int, bytes_max: int
+) -> tuple[list[tuple[bytes, bytes]], bytes | None]:
+    """Give the records of [start, end) as they lie in ``current``, unchecked, and where to go on.
+
+    At most ``limit``, and no more once they come to ``bytes_max``.
+    """
+    high = view.prefix + end
+    found: list[tuple[bytes, bytes]] = []
+    total = 0
+    with view.txn.cursor(view.databases.current) as cursor:
+        if not cursor.set_range(view.prefix + start):
+            return found, None
+        for pair in cursor.iternext():
+            key = pair[0]
+            if key >= high:
+                break
+            if total >= bytes_max or len(found) == limit:
+                return found, key[len(view.prefix) :]
+            found.append(pair)
+            total += len(pair[1])
+    return found, None
+
+
 def enter_range(
     cursor: lmdb.Cursor[bytes], low: bytes, high: bytes, *, reverse: bool
 ) -> Callable[[], bool] | None:

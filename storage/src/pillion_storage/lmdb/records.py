@@ -35,6 +35,8 @@ CRC_BYTES = 4
 # What decoding raises when the checksum is right but the layout isn't: a bug, or a forged row.
 LayoutError = struct.error
 _SEEDS = {database.number: crc32(bytes([database.number])) for database in schema.DATABASES}
+# For those who check rows of ``current`` elsewhere.
+CURRENT_SEED = _SEEDS[schema.CURRENT.number]
 
 
 def seal(database: schema.Database, key: bytes, content: bytes) -> bytes:

@@ -9,6 +9,8 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
+from pillion_ranker import Rows
+
 from pillion_storage.api import (
     Batch,
     Change,
@@ -52,6 +54,7 @@ from pillion_storage.lmdb.unit import Unit, load_head, load_identity
 from pillion_storage.lmdb.upkeep import TrimBounds, purge_step, trim_step
 from pillion_storage.lmdb.waiters import Waiters
 from pillion_storage.lmdb.writer import Writer
+from pillion_storage.packed import PACKED_BYTES_MAX, PackedPage, packed_scan
 from pillion_storage.paging import count_fitting, export_rows
 from pillion_storage.schema import META
 
@@ -163,6 +166,24 @@ class LmdbStore:
         if fitting < len(rows):
             next_start = rows[fitting - 1].key if reverse else rows[fitting].key
         return Page(revision, tuple(rows[:fitting]), next_start)
+
+    def scan_packed(
+        self, partition: Partition, start: bytes, end: bytes, *, limit: int
+    ) -> PackedPage:
+        """See ``PackedScans.scan_packed``."""
+        self._check_open()
+        check_range(start, end, limit, self._features)
+        with self._environment.snapshot() as txn:
+            head = self._head(txn, partition)
+            if head is None:
+                return PackedPage(Rows([]), None)
+            view = View(txn, self._databases, head)
+            found, next_start = reading.live_records(view, start, end, limit, PACKED_BYTES_MAX)
+        try:
+            rows = Rows.of_records(found, records.CURRENT_SEED, len(view.prefix))
+        except ValueError:  # one is damaged: a usual scan says which
+            return packed_scan(self, partition, start, end, limit=limit)
+        return PackedPage(rows, next_start)
 
     def look(self, partition: Partition, ask: Callable[[HeadView], T]) -> T:
         """See ``Store.look``."""

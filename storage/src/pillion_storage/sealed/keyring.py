@@ -283,20 +283,32 @@ class Keyring:
         cipher = self._ciphers.young(key_id)
         return cipher if cipher is not None else self._fetch(key_id)
 
+    def data_key(self, key_id: bytes) -> bytes | None:
+        """Give the bare key of an id, to open many values with at once; None: it was destroyed.
+
+        It is the caller's to forget as soon as these are open.
+
+        Raises:
+            Corrupt: there never was such a key in this keyring.
+        """
+        with self._lock:
+            body, keys = self._held.records.get(key_id), self._keys
+        if body is not None:
+            return keys.unwrapped(layout.unpack_record(body))
+        if key_id in self._held.gone:
+            return None
+        raise Corrupt(
+            f"key {key_id.hex()}",
+            "not in the keyring, which is damaged or older than the data: restore its newest copy",
+        )
+
     def _fetch(self, key_id: bytes) -> AESGCM | None:
         cipher = self._ciphers.old(key_id)
         if cipher is None:
-            with self._lock:
-                body, keys = self._held.records.get(key_id), self._keys
-            if body is None:
-                if key_id in self._held.gone:
-                    return None
-                raise Corrupt(
-                    f"key {key_id.hex()}",
-                    "not in the keyring, which is damaged or older than the data: restore its "
-                    "newest copy",
-                )
-            cipher = AESGCM(keys.unwrapped(layout.unpack_record(body)))
+            key = self.data_key(key_id)
+            if key is None:
+                return None
+            cipher = AESGCM(key)
         with self._lock:
             if key_id not in self._held.records:  # destroyed just now
                 return None

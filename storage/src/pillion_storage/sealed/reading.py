@@ -21,7 +21,8 @@ from pillion_storage.api import (
     StoreForked,
 )
 from pillion_storage.bounds import check_partition
-from pillion_storage.errors import InvalidBatch
+from pillion_storage.errors import Corrupt, InvalidBatch
+from pillion_storage.packed import packed_scan, scan_packed
 from pillion_storage.sealed import envelope
 from pillion_storage.sealed.opener import Opener
 from pillion_storage.sealed.view import SealedView
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
     from pillion_storage.api import Change, HeadView, Store
+    from pillion_storage.packed import PackedPage
     from pillion_storage.sealed.books import Books
     from pillion_storage.sealed.keyring import Keyring
 
@@ -164,6 +166,20 @@ class SealedReads:
                 return Page(page.revision, rows, page.next_start)
             at = page.revision  # a page that isn't the last may not be empty
             start, end = (start, page.next_start) if reverse else (page.next_start, end)
+
+    def scan_packed(
+        self, partition: Partition, start: bytes, end: bytes, *, limit: int
+    ) -> PackedPage:
+        """See ``PackedScans.scan_packed``."""
+        self._check_open()
+        tag = self._tag(partition)
+        page = scan_packed(self._inner, partition, start, end, limit=limit)
+        try:
+            keys = {key_id: self._keyring.data_key(key_id) for key_id in page.rows.key_ids()}
+            page.rows.open(keys, envelope.VALUE + tag, self._plain_until.get(tag, 0))
+        except (ValueError, Corrupt):  # a usual scan says which value does not open
+            return packed_scan(self, partition, start, end, limit=limit)
+        return page
 
     def look(self, partition: Partition, ask: Callable[[HeadView], T]) -> T:
         """See ``Store.look``."""
