@@ -100,6 +100,11 @@ class IndexOfAPartition(RuleBasedStateMachine):
             assert ann.vectors == len(self.ids)
             assert ann.covered == self.service.store.head(ACME).revision
             assert ann._index.unwiped == 0
+            slots, held = ann._index._graph.vectors(ann._index.slots().tolist())
+            if len(slots):
+                np.testing.assert_allclose(
+                    held, self.resident.view.table.vectors_of(slots), atol=1e-6
+                )
 
     @rule()
     def rebuild(self):
@@ -114,6 +119,15 @@ class IndexOfAPartition(RuleBasedStateMachine):
         else:
             self.resident.view.ann.stop()
         self.resident = self.opened()
+
+    @rule(count=st.integers(1, 3))
+    def die_with_changes(self, count):
+        """The snapshot is older than the last changes, which are too few for another one."""
+        self.settled()
+        self.move(count)
+        self.remove(1)
+        self.restart(orderly=False)
+        self.settle()
 
     @rule(place=st.floats(0, 1, exclude_max=True))
     def damage(self, place):
