@@ -40,8 +40,8 @@ COUNTERS = {
 
 
 def quarrelsome(text):
-    """A counter that finds more in a text than in its lines: joining costs a token a line."""
-    return len(text.split()) + 2 * text.count("\n")
+    """A counter that finds more in a text than in its lines."""
+    return len(text.split()) + text.count("\n") ** 2
 
 
 texts = st.one_of(
@@ -158,10 +158,10 @@ def test_what_is_set_aside_for_a_section_is_there_for_it(given_, count):
     candidates, budget, own = given_
     context = context_of(candidates, budget, own, count)
     shown = {line.section for line in context.lines}
-    crowded_out = {one.memory_id for one in context.omitted if one.reason == BUDGET}
+    crowded_out = {(one.section, one.memory_id) for one in context.omitted if one.reason == BUDGET}
     for section in own.keys() - shown - {Section.FACTS}:
         for one in candidates.get(section, ()):
-            if one.memory.id in crowded_out and not one.older_statement:
+            if (section, one.memory.id) in crowded_out and not one.older_statement:
                 least = count(HEADINGS[section] + "\n") + count(one.line + "\n")
                 assert least > own[section]
 
@@ -174,20 +174,38 @@ def test_the_same_inputs_give_the_same_bytes(given_, count):
     assert context_of(candidates, budget, own, count) == context_of(reordered, budget, own, count)
 
 
-def test_what_a_section_leaves_rolls_over_to_the_next_one_served():
-    def one(section, number, text):
-        memory = Memory(
-            id=uuid7(number),
-            subject=Subject("user", "mira"),
-            kind=KINDS[section],
-            text=text,
-            source=Source(SourceKind.USER_STATEMENT),
-            valid_from=START,
-            created_at=START,
-            updated_at=START,
-        )
-        return Candidate(memory, render_line(memory))
+def one(section, number, text):
+    memory = Memory(
+        id=uuid7(number),
+        subject=Subject("user", "mira"),
+        kind=KINDS[section],
+        text=text,
+        source=Source(SourceKind.USER_STATEMENT),
+        valid_from=START,
+        created_at=START,
+        updated_at=START,
+    )
+    return Candidate(memory, render_line(memory))
 
+
+def test_what_was_served_last_goes_first_where_the_whole_costs_more_than_its_lines():
+    def count(text):
+        return len(text.split()) + (5 if text.count("\n") > 8 else 0)
+
+    sections = Section.OPEN_ITEMS, Section.RELATED
+    some = {
+        section: [one(section, section * 10 + at, f"{section}{at}") for at in range(6)]
+        for section in sections
+    }
+    whole = context_of(some, 1_000, {}, count)
+    context = context_of(some, whole.tokens - 5, {}, count)
+    assert [line.section for line in whole.lines] == [sections[0]] * 6 + [sections[1]] * 6
+    assert context.lines == whole.lines[:10]  # two lines of four words make up for the five
+    assert context.tokens <= whole.tokens - 5
+    assert {left.reason for left in context.omitted} == {BUDGET}
+
+
+def test_what_a_section_leaves_rolls_over_to_the_next_one_served():
     served_next = SERVED[SERVED.index(Section.OPEN_ITEMS) + 1]
     items, procedures = Section.OPEN_ITEMS, Section.PROCEDURES
     assert served_next is procedures

@@ -13,6 +13,7 @@ from pillion.domain.mutations import EmbeddingMode
 from pillion.domain.queries import ReadAt
 from pillion.domain.recall import BUDGET, DUPLICATE, Purpose, Section
 from pillion.domain.scope import Partition, Subject
+from pillion.service import one_revision
 from pillion.service import recaller as module
 from pillion_testing.fakes import DAY, SECOND, START, FakeEmbedder
 from pillion_testing.service import (
@@ -290,7 +291,8 @@ def test_a_context_is_of_one_revision_while_others_write(service):
     answer = service.recall()
     fact, item = said(answer)
     assert fact == item
-    assert meddler.searches > 3 * module.TRIES_MAX  # it gave up on the present, and read a past
+    # It gave up on the present, and read a past.
+    assert meddler.searches > 3 * one_revision.TRIES_MAX
     assert meddler.reads[-1].exact_revision == answer.revision < service.revision
 
 

@@ -336,7 +336,7 @@ def test_a_search_converts_whole():
     # No field of the domain's filter was left at its default: nothing is forgotten here.
     default = Filter()
     same = {name for name in Filter.__slots__ if getattr(asked, name) == getattr(default, name)}
-    assert same == {"facts", "value_subjects"}  # the contract has no words for these
+    assert same == {"facts", "edges", "value_subjects"}  # the contract has no words for these
 
 
 def test_a_request_chooses_a_profile_and_changes_it_in_parts():

@@ -169,6 +169,7 @@ impl Batch {
             self.label_hashes.push(hashes.of(&["fact"]));
         }
         if let Some((subject_type, subject_id)) = memory.value_subject {
+            self.label_hashes.push(hashes.of(&["edge"]));
             let hash = hashes.of(&["value_subject", subject_type, subject_id]);
             self.label_hashes.push(hash);
         }

@@ -26,6 +26,11 @@ COMMANDS: Final = {
     "import": ("importing", "import_", "Import memories, episodes and facts from JSON Lines."),
     "info": ("info", "info", "Show what the server is, can do, and its limits."),
     "list": ("listing", "list_", "List memories or episodes, oldest first."),
+    "neighbors": (
+        "neighbors",
+        "neighbors",
+        "Show whom facts whose value is a subject lead to.",
+    ),
     "recall": ("recall", "recall", "Show what a model should see in one turn about a subject."),
     "schema": (
         "schema",

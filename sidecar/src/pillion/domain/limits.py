@@ -62,6 +62,15 @@ RECALL_SESSIONS_START: Final = 5
 # Current facts, or open items, of the subjects of one Recall: all are candidates, and each is named
 # in the answer. Reading so many takes about a second.
 RECALL_STANDING_MAX: Final = 20_000
+# Beyond three edges nearly everything is connected with everything.
+GRAPH_DEPTH_MAX: Final = 3
+GRAPH_DEPTH_DEFAULT: Final = 1
+GRAPH_FAN_OUT_MAX: Final = 100
+GRAPH_FAN_OUT_DEFAULT: Final = 20
+GRAPH_ATTRIBUTES_MAX: Final = 32
+# Each edge of an answer ends a path of up to three: about a kilobyte.
+GRAPH_EDGES_MAX: Final = 1000
+GRAPH_EDGES_DEFAULT: Final = 100
 FILTER_SUBJECTS_MAX: Final = 64
 FILTER_CONTEXTS_MAX: Final = 16
 FORGET_IDS_MAX: Final = 100

@@ -37,8 +37,8 @@ class Filter:
     """Which memories take part; see the contract's Filter. Empty collections admit everything.
 
     ``contexts`` None looks in every context. Beyond the contract's conditions: ``facts`` admits
-    only facts (True) or only untyped memories (False), ``value_subjects`` only facts whose value is
-    one of these subjects.
+    only facts (True) or only untyped memories (False), ``edges`` only facts whose value is a
+    subject, and ``value_subjects`` only those whose value is one of these.
     """
 
     subjects: frozenset[Subject] = frozenset()
@@ -58,6 +58,7 @@ class Filter:
     session_ids: frozenset[str] = frozenset()
     derived_from: frozenset[UUID] = frozenset()
     facts: bool | None = None
+    edges: bool = False
     value_subjects: frozenset[Subject] = frozenset()
     include_retracted: bool = False
     include_expired: bool = False
@@ -87,6 +88,7 @@ class Filter:
             and (not self.derived_from or not self.derived_from.isdisjoint(memory.derived_from))
             and (not self.session_ids or memory.session_id in self.session_ids)
             and (self.facts is None or self.facts is memory.is_fact)
+            and (not self.edges or (memory.is_fact and memory.value_subject is not None))
             and (not self.value_subjects or memory.value_subject in self.value_subjects)
         )
 

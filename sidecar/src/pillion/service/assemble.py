@@ -29,6 +29,7 @@ from pillion.service.registry import Registry
 from pillion.service.residents import Residents
 from pillion.service.searcher import Searcher
 from pillion.service.statistics import StatisticsReader
+from pillion.service.walker import Walker
 from pillion.service.watcher import Watcher
 from pillion.service.writer import Writer
 
@@ -77,6 +78,7 @@ class UseCases:
     reader: Reader
     searcher: Searcher
     recaller: Recaller
+    walker: Walker
     profiles: Profiles
     forgetter: Forgetter
     consolidator: Consolidator
@@ -176,6 +178,7 @@ def assemble(
             searcher=searcher,
             token_counters=token_counters,
         ),
+        walker=Walker(store=store, clock=clock, searcher=searcher),
         profiles=settings.profiles,
         forgetter=Forgetter(store=store, keys=keys, clock=clock, writer=writer),
         consolidator=Consolidator(

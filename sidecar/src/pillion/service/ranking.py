@@ -115,6 +115,8 @@ def filter_of(
     must_not = [keys.column("label", label) for label in wanted.labels_none]
     if wanted.facts is not None:
         (must if wanted.facts else must_not).append(keys.column("fact"))
+    if wanted.edges:
+        must.append(keys.column("edge"))
     either = _either(keys, wanted)
     must += [options[0] for options in either if len(options) == 1]
     several = [options for options in either if len(options) > 1]

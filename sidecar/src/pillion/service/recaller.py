@@ -1,10 +1,7 @@
 """Recall: what a model should see in one turn, gathered at one revision and fitted to a budget.
 
 Searches under the subjects and contexts that were asked about find what is so; `domain.recall`
-decides what of it goes in. All of it is of one revision: searches of the present may each see a
-newer one, so the feed is asked afterwards whether anything that matters changed in between. If so
-the gathering begins anew, and after a few times it reads the state of its revision as a past one,
-which is slower and which nothing can disturb.
+decides what of it goes in. All of it is of one revision: see `one_revision`.
 """
 
 from __future__ import annotations
@@ -12,14 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from pillion_storage import codec
-from pillion_storage.api import HistoryGone
-from pillion_storage.keys import EMBEDDER_KEY, REGISTRATIONS, id_of
-
 from pillion.domain import limits
 from pillion.domain.errors import PillionError, Reason
 from pillion.domain.memory import MemoryKind
-from pillion.domain.queries import Filter, RankingProfile, ReadAt, SearchPath, SearchQuery
+from pillion.domain.queries import Filter, RankingProfile, SearchPath, SearchQuery
 from pillion.domain.recall import (
     Candidate,
     Purpose,
@@ -29,7 +22,7 @@ from pillion.domain.recall import (
 )
 from pillion.domain.recall_checks import check_recall
 from pillion.domain.rendering import render_line
-from pillion.service.recorded import moment_of
+from pillion.service.one_revision import at_one_revision
 from pillion.service.standing import standing_memories
 
 if TYPE_CHECKING:
@@ -39,7 +32,7 @@ if TYPE_CHECKING:
     from pillion_storage.api import Store
 
     from pillion.domain.memory import Memory
-    from pillion.domain.queries import SearchAnswer
+    from pillion.domain.queries import ReadAt, SearchAnswer
     from pillion.domain.recall import RecallQuery
     from pillion.domain.scope import Partition, Subject
     from pillion.ports import Clock, Deadline, TokenCounter
@@ -47,12 +40,10 @@ if TYPE_CHECKING:
     from pillion.service.recorded import Moment
     from pillion.service.searcher import Searcher
 
+    _Candidates = dict[Section, list[Candidate]]
+
 # What one search returns at most; of what there may be more of, the rest is read from the store.
 BEST_MAX: Final = limits.RESULTS_MAX
-# Gatherings of the present before the state is read as a past one.
-TRIES_MAX: Final = 3
-# Commits since the revision that are looked through; more of them count as a disturbance.
-FEED_STEP: Final = 64
 # Summaries among which the last few are chosen by their exact instants.
 _SESSIONS_WANTED: Final = 64
 _DAY_US: Final = 86_400 * 1_000_000
@@ -122,50 +113,18 @@ class Recaller:
 
     def _gathered(
         self, partition: Partition, query: RecallQuery, deadline: Deadline
-    ) -> tuple[Moment, dict[Section, list[Candidate]]]:
-        moment = moment_of(self._store, partition, query.read, self._clock, deadline)
-        if query.read.asks_for_the_past:
-            asked = _Asked(partition, query, query.read, moment, deadline)
-            return moment, self._candidates(asked)
-        for _ in range(TRIES_MAX):
-            read = replace(query.read, as_of=moment.as_of)
-            found = self._candidates(_Asked(partition, query, read, moment, deadline))
-            if not self._changed_since(moment.revision, partition, query.subjects):
-                return moment, found
-            moment = moment_of(self._store, partition, query.read, self._clock, deadline)
-        read = ReadAt(exact_revision=moment.revision, as_of=moment.as_of)
-        return moment, self._candidates(_Asked(partition, query, read, moment, deadline))
+    ) -> tuple[Moment, _Candidates]:
+        subjects = frozenset(query.subjects)
 
-    def _changed_since(
-        self, revision: int, partition: Partition, subjects: Sequence[Subject]
-    ) -> bool:
-        """Return whether anything about these subjects may have changed after a revision."""
-        head = self._store.head(partition).revision
-        if head == revision:
-            return False
-        try:
-            page = self._store.changes(partition, revision, limit=FEED_STEP)
-        except HistoryGone:
-            return True
-        if not page.changes or page.changes[-1].revision < head:
-            return True
-        touched: set[bytes] = set()
-        for change in page.changes:
-            for key, _ in change.keys:
-                if key == EMBEDDER_KEY or key[:1] == REGISTRATIONS:
-                    return True
-                if key[:1] in (b"m", b"v"):
-                    touched.add(b"m" + key[1:])
-        about = set(subjects)
-        for at in (revision, None):
-            for key, entry in self._store.read(partition, touched, at=at).entries.items():
-                if codec.decode_memory(id_of(key), entry.value, entry.version).subject in about:
-                    return True
-        return False
+        def read(moment: Moment, read_at: ReadAt) -> tuple[_Candidates, Callable[[Memory], bool]]:
+            asked = _Asked(partition, query, read_at, moment, deadline)
+            return self._candidates(asked), lambda memory: memory.subject in subjects
+
+        return at_one_revision(self._store, partition, query.read, self._clock, deadline, read=read)
 
     # --- gathering -------------------------------------------------------------------------
 
-    def _candidates(self, asked: _Asked) -> dict[Section, list[Candidate]]:
+    def _candidates(self, asked: _Asked) -> _Candidates:
         """Return what may go in, by section, each in the order in which it is to be served."""
         query = asked.query
         turns = {one: at for at, one in enumerate(query.subjects)}

@@ -128,8 +128,8 @@ class TableRows:
     def label_hashes(self, memory: Memory) -> list[int]:
         """Return the hashes of a memory's labels, and of what filters take for labels.
 
-        Source kind, episodes, session, being a fact, and the subject that the value refers to are
-        labels of their own families, so that filters on them cost no column.
+        Source kind, episodes, session, being a fact or an edge, and the subject that the value
+        refers to are labels of their own families, so that filters on them cost no column.
         """
         keys = self._keys
         hashes = [keys.column("label", label) for label in memory.labels]
@@ -141,6 +141,7 @@ class TableRows:
             hashes.append(keys.column("fact"))
         target = memory.value_subject
         if target is not None:
+            hashes.append(keys.column("edge"))
             hashes.append(keys.column("value_subject", target.type, target.id))
         return hashes
 

@@ -61,7 +61,7 @@ METHODS: Final[dict[str, Method]] = {
     _MEMORY + "BatchGet": Method(READER, READ, _YES, wire.CAPABILITY_BATCH_GET),
     _MEMORY + "List": Method(READER, READ, _YES, wire.CAPABILITY_LIST),
     _MEMORY + "History": Method(READER, READ, _YES, wire.CAPABILITY_HISTORY),
-    _MEMORY + "Neighbors": Method(READER, READ, _NO, wire.CAPABILITY_NEIGHBORS),
+    _MEMORY + "Neighbors": Method(READER, READ, _YES, wire.CAPABILITY_NEIGHBORS),
     _MEMORY + "Recall": Method(READER, READ, _YES, wire.CAPABILITY_RECALL),
     _MEMORY + "Consolidate": Method(CURATOR, WRITE, _YES, wire.CAPABILITY_CONSOLIDATE),
     _MEMORY + "Forget": Method(CURATOR, WRITE, _YES, wire.CAPABILITY_FORGET),

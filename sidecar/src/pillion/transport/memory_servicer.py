@@ -16,6 +16,7 @@ from pillion.domain.errors import PillionError
 from pillion.transport.capabilities import PACKAGE, served_capabilities
 from pillion.transport.convert import answers, commands, queries
 from pillion.transport.convert.encoded import EncodedMemories, encode_get, encode_search
+from pillion.transport.convert.graph import neighbors_from_wire, neighbors_to_wire
 from pillion.transport.convert.instants import duration_to_wire, instant_to_wire
 from pillion.transport.convert.operations import operation_to_wire
 from pillion.transport.convert.recall import recall_from_wire, recall_to_wire
@@ -155,6 +156,14 @@ class MemoryServicer:
         """Return what a model should see in one turn."""
         query = recall_from_wire(request, self._use_cases.profiles)
         return recall_to_wire(self._use_cases.recaller.recall(call.partition, query, call.deadline))
+
+    def Neighbors(  # noqa: N802
+        self, request: wire.NeighborsRequest, call: Call
+    ) -> wire.NeighborsResponse:
+        """Return whom a walk along the graph reaches."""
+        query = neighbors_from_wire(request)
+        answer = self._use_cases.walker.neighbors(call.partition, query, call.deadline)
+        return neighbors_to_wire(answer)
 
     def Forget(self, request: wire.ForgetRequest, call: Call) -> wire.ForgetResponse:  # noqa: N802
         """Take memories out of recall or retract them."""

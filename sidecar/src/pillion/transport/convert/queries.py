@@ -51,6 +51,7 @@ if TYPE_CHECKING:
         | wire.ListRequest
         | wire.HistoryRequest
         | wire.RecallRequest
+        | wire.NeighborsRequest
     )
 
 _EVERY_INSTANT: Final = Window()
