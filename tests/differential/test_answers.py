@@ -106,6 +106,7 @@ search_answers = st.builds(
     path=st.sampled_from(SearchPath),
     admitted=revisions,
     vectors_pending=revisions,
+    bound=st.none() | shares,
 )
 
 
@@ -116,7 +117,7 @@ def test_the_shapes_that_are_written_by_hand_are_known_here():
         "memory", "score", "relevance", "recency", "importance", "cosine", "vector",
     )  # fmt: skip
     assert {one.name for one in fields(SearchAnswer)} == {
-        "hits", "revision", "exactness", "path", "admitted", "vectors_pending",
+        "hits", "revision", "exactness", "path", "admitted", "vectors_pending", "bound", "plan",
     }  # fmt: skip
     assert {one.name for one in fields(Found)} == {"memory", "episode", "vector"}
     for message, names_by_number in (

@@ -26,6 +26,7 @@ from pillion_ranker._native import (
     Profile,
     Rows,
     Table,
+    calibrate,
     cpu_path,
 )
 
@@ -80,6 +81,7 @@ __all__ = [
     "Profile",
     "Rows",
     "Table",
+    "calibrate",
     "cpu_path",
     "mask_of",
 ]

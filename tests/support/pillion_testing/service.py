@@ -35,6 +35,7 @@ from pillion.domain.queries import PLAIN_READ, Filter, ReadAt, SearchQuery, Targ
 from pillion.domain.recall import RecallQuery
 from pillion.domain.schemas import AttributeSchema, ExistingValues, RegisterCommand
 from pillion.domain.scope import FactKey, Partition, Subject
+from pillion.domain.search_plan import Costs
 from pillion.domain.values import Value, ValueKind
 from pillion.domain.watching import WatchQuery
 from pillion.schemas.json_schema import JsonSchemaCompiler
@@ -153,6 +154,10 @@ def refusal(call) -> PillionError | None:
     return None
 
 
+# So dear a scan that the index is asked wherever it can help at all.
+DEAR_SCAN = Costs(filter_row=1.0, prior_row=1.0, scan_row=1e6, score_row=1.0)
+
+
 class Service:
     """Use cases over one store, in one partition unless told otherwise."""
 
@@ -167,6 +172,7 @@ class Service:
         token_counters=None,
         lost=lost_details,
         index_from=1_000_000,
+        costs=None,
         settings=None,
         partition=ACME,
         refuse_unregistered=False,
@@ -187,7 +193,9 @@ class Service:
             clock=self.clock,
             ids=self.ids,
             settings=settings
-            or ServiceSettings(index_from=index_from, refuse_unregistered=refuse_unregistered),
+            or ServiceSettings(
+                index_from=index_from, costs=costs, refuse_unregistered=refuse_unregistered
+            ),
         )
 
     def close(self) -> None:

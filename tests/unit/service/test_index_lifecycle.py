@@ -17,7 +17,7 @@ from pillion_storage.index import snapshot as files
 from pillion_storage.index.graph_state import layout_of
 from pillion_storage.index.hnsw import EF_CONSTRUCTION, HnswIndex, M
 from pillion_testing.fakes import CountingIds, FakeClock
-from pillion_testing.service import ACME, add, lmdb_service, patch
+from pillion_testing.service import ACME, DEAR_SCAN, add, lmdb_service, patch
 
 DIMENSION = 8
 FROM = 200
@@ -46,7 +46,7 @@ def opened(tmp_path):
             ids=ids,
             clock=clock,
             settings=ServiceSettings(
-                index_from=FROM, index_directory=where / "index" if index else None
+                index_from=FROM, costs=DEAR_SCAN, index_directory=where / "index" if index else None
             ),
         )
         alive[:] = [made]

@@ -19,7 +19,8 @@ from pillion.domain.queries import (
     Window,
 )
 from pillion.domain.scope import Subject
-from pillion.service import reading, resident, searcher
+from pillion.service import reading, resident
+from pillion.service.ranked import Ranker
 from pillion_testing.fakes import DAY, START, Patience
 from pillion_testing.service import (
     ACME,
@@ -405,16 +406,16 @@ def test_who_waited_for_a_load_that_failed_tries_for_himself(service, monkeypatc
 def test_a_search_survives_what_changes_under_it(service, monkeypatch):
     """A hit is forgotten between its ranking and its reading: it is ranked again without."""
     keep, go = (service.one(add(text)).id for text in ("keep", "go"))
-    ranked, times = searcher._ranked, []
+    best, times = Ranker.best, []
 
     def disturbed(*arguments, **search):
-        hits = ranked(*arguments, **search)
-        times.append(len(hits[0]))
+        found = best(*arguments, **search)
+        times.append(len(found.hits))
         if len(times) == 1:
             service.forget(ids=(go,))
-        return hits
+        return found
 
-    monkeypatch.setattr(searcher, "_ranked", disturbed)
+    monkeypatch.setattr(Ranker, "best", disturbed)
     assert service.found() == [keep]
     assert times == [2, 1]
 
@@ -423,14 +424,14 @@ def test_a_hit_never_has_the_version_of_a_timeline_that_it_does_not_show(service
     """Who found a fact that was superseded that very moment must not overwrite it unseen."""
     service.put("Lisbon", attribute="home", valid_from=START - 9)
     service.search()
-    ranked = searcher._ranked
+    best = Ranker.best
 
     def disturbed(*arguments, **search):
-        hits = ranked(*arguments, **search)
+        found = best(*arguments, **search)
         service.put("Porto", attribute="home", valid_from=START - 5)
-        return hits
+        return found
 
-    monkeypatch.setattr(searcher, "_ranked", disturbed)
+    monkeypatch.setattr(Ranker, "best", disturbed)
     (hit,) = service.search().hits
     assert hit.memory.value.data == "Lisbon"
     with service.refuses(Reason.VERSION_MISMATCH):

@@ -414,7 +414,6 @@ NOT_SERVED = [
     ("GRAPH_EXPANSION", queries.search_from_wire, wire.SearchRequest(expansion={})),
     ("SEARCH_TRACE", queries.search_from_wire, wire.SearchRequest(include_trace=True)),
     ("DIVERSITY", queries.search_from_wire, wire.SearchRequest(ranking={"diversity": 0.5})),
-    ("CERTIFIED_SEARCH", queries.search_from_wire, wire.SearchRequest(recall_target=0.9)),
     ("STATEMENT_GROUPS", queries.search_from_wire, wire.SearchRequest(older_statements=2)),
     (
         "EXTRACTION",

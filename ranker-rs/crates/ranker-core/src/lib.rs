@@ -15,6 +15,7 @@
 #![deny(unsafe_code)]
 
 mod batch;
+mod calibrate;
 mod certify;
 mod chunk;
 mod error;
@@ -33,6 +34,7 @@ mod table;
 mod top;
 
 pub use batch::RowBatch;
+pub use calibrate::{Costs, calibrate};
 pub use certify::Proposal;
 pub use error::{Error, Result};
 pub use filter::{Filter, FilterSpec};

@@ -30,6 +30,20 @@ mod _native {
             .name())
     }
 
+    /// Nanoseconds a row: filter, prior, scan, score.
+    #[pyfunction]
+    fn calibrate(py: Python<'_>, dimension: usize) -> PyResult<(f64, f64, f64, f64)> {
+        let costs = py
+            .detach(|| ranker_core::calibrate(dimension))
+            .map_err(crate::arguments::Refusal::from)?;
+        Ok((
+            costs.filter_row,
+            costs.prior_row,
+            costs.scan_row,
+            costs.score_row,
+        ))
+    }
+
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("FLAG_PINNED", flags::PINNED)?;

@@ -107,6 +107,13 @@ WATCH_STALL_SECONDS: Final = 30.0
 DEADLINE_DEFAULT_MS: Final = 30_000
 # A longer deadline counts as this one, 10 minutes: a call may hold a thread for as long.
 DEADLINE_MAX_MS: Final = 600_000
+# Rows that a certified search looks at besides those that the index proposes: as many as are
+# scanned in a few milliseconds. Where more could win, the answer is APPROXIMATE, with a bound.
+CERTIFY_ROWS_MAX: Final = 262_144
+# The share of the true nearest that an index should find: below a half it would be no index, and
+# 1 is a scan.
+RECALL_TARGET_MIN: Final = 0.5
+RECALL_TARGET_DEFAULT: Final = 0.95
 # The score divides by the sum of its weights in float32: far below this it would be noise.
 WEIGHTS_SUM_MIN: Final = 1e-6
 # Ranking profiles of a configuration: people choose among them by name.

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING, NamedTuple
 
+from pillion.domain.limits import RECALL_TARGET_DEFAULT
 from pillion.domain.memory import FOREVER, EndReason, MemoryKind, MemoryStatus
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
     from pillion.domain.memory import Episode, Memory, SourceKind
     from pillion.domain.scope import FactKey, Subject
+    from pillion.domain.search_plan import Plan
 
 RECALLED_STATUSES = frozenset({MemoryStatus.STATED, MemoryStatus.CONFIRMED})
 
@@ -214,6 +216,7 @@ class SearchQuery:
     ranking: RankingProfile = PLAIN_RANKING
     score_min: float = 0.0
     include_vectors: bool = False
+    recall_target: float = RECALL_TARGET_DEFAULT
 
 
 class Exactness(IntEnum):
@@ -248,7 +251,8 @@ class Hit(NamedTuple):
 class SearchAnswer:
     """The best memories, best first.
 
-    ``vectors_pending`` is of the whole partition, whatever the filter.
+    ``vectors_pending`` is of the whole partition, whatever the filter. ``bound``: for APPROXIMATE,
+    what no missed memory scores above. ``plan``: why the path was taken; None: there was no choice.
     """
 
     hits: tuple[Hit, ...]
@@ -257,6 +261,8 @@ class SearchAnswer:
     path: SearchPath
     admitted: int
     vectors_pending: int
+    bound: float | None = None
+    plan: Plan | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -308,6 +308,9 @@ def check_search(query: SearchQuery) -> None:
     check_text("text", query.text, limits.QUERY_BYTES_MAX)
     check_vector_shape("vector", query.vector)  # its numbers are checked where they are used
     check_share("score_min", query.score_min)
+    check_share("recall_target", query.recall_target)
+    if query.recall_target < limits.RECALL_TARGET_MIN:
+        raise PillionError.of_field("recall_target", f"must be {limits.RECALL_TARGET_MIN} or more")
     if query.read is not PLAIN_READ:
         check_read(query.read)
     if query.filter is not PLAIN_FILTER:

@@ -22,6 +22,7 @@ from pillion.service.partitions import KeySpaces
 from pillion.service.pending import PendingVectors
 from pillion.service.profiles import BUILT_IN, Profiles
 from pillion.service.promoter import Promoter
+from pillion.service.ranked import Ranker
 from pillion.service.reader import Reader
 from pillion.service.recaller import Recaller
 from pillion.service.registrar import Registrar
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
     from pillion_storage.api import Store
 
+    from pillion.domain.search_plan import Costs
     from pillion.ports import Clock, Embedder, IdSource, SchemaCompiler, Summarizer, TokenCounter
 
 QUERY_CACHE_ENTRIES: Final = 1024
@@ -56,6 +58,7 @@ class ServiceSettings:
         format_version: Of the store's files, for ``stats``.
         refuse_unregistered: Facts of attributes that nobody registered are refused.
         profiles: Ranking profiles by name.
+        costs: What the search planner takes a row to cost; None: it is measured.
         retention: How long history and request ids are kept; None: nothing is ever swept.
     """
 
@@ -66,6 +69,7 @@ class ServiceSettings:
     format_version: int = 0
     refuse_unregistered: bool = False
     profiles: Profiles = BUILT_IN
+    costs: Costs | None = None
     retention: RetentionSettings | None = None
 
 
@@ -143,7 +147,7 @@ def assemble(
         clock=clock,
         embedder=queries,
         pending=pending,
-        index_from=settings.index_from,
+        ranker=Ranker(settings.index_from, settings.costs),
     )
     watcher = Watcher(store=store, keys=keys)
     closers: list[Callable[[], None]] = [watcher.close]

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pillion_storage.index.hnsw import HnswIndex
 
-RECALL_TARGET_DEFAULT: Final = 0.95
 EFFORTS: Final = (16, 32, 64, 128, 256, 512, 1024)
 # Lengths of lists that are measured: a short one is easier to find whole.
 LENGTHS: Final = (10, 100)

@@ -20,13 +20,13 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 from pillion_storage.index.hnsw import HnswIndex
 
+from pillion.domain.limits import RECALL_TARGET_DEFAULT
 from pillion.service.index_recall import (
-    RECALL_TARGET_DEFAULT,
     RecallMeasurement,
     RecallTable,
     effort_unknown,
@@ -59,6 +59,13 @@ MEASURE_SHARE: Final = 0.10
 WIPE_REST: Final = 4.0
 
 _log = logging.getLogger(__name__)
+
+
+class Candidates(NamedTuple):
+    """What the index says of a query: slots to score, and the cosine that no other slot exceeds."""
+
+    slots: NDArray[np.uint32]
+    horizon: float
 
 
 class VectorIndex:
@@ -141,13 +148,12 @@ class VectorIndex:
         """Whether there is an index with nothing to do."""
         return self._resting and self._rebuild is None and not self._dirty and not self._woken
 
-    def candidates(
-        self, query: NDArray[np.float32], wanted: int, effort: int
-    ) -> NDArray[np.uint32] | None:
+    def candidates(self, query: NDArray[np.float32], wanted: int, effort: int) -> Candidates | None:
         """Return the slots to score: the nearest that the index knows, and every dirty one.
 
-        ``effort_for`` gives the effort. None: there is no index, it lags too far, or it has come
-        apart; scan instead.
+        ``effort_for`` gives the effort. The horizon is the cosine of the last of the nearest, as
+        the index had it. None: there is no index, it lags too far, or it has come apart; scan
+        instead.
         """
         with self._lock:
             if self._index is None or self._restoring or len(self._dirty) > DIRTY_MAX:
@@ -157,7 +163,9 @@ class VectorIndex:
         found = index.search(query, wanted, effort)
         if not found.complete:
             return None
-        return np.concatenate([found.slots, tail])
+        # Fewer than were wanted are all that there are: nothing else has a vector.
+        horizon = float(found.cosines[-1]) if len(found.slots) == wanted else -1.0
+        return Candidates(np.concatenate([found.slots, tail]), horizon)
 
     def effort_for(self, recall_target: float, k: int) -> int | None:
         """Return the effort that finds this share of the k nearest, as measured; None: scan.

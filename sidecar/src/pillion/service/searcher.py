@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Final, TypedDict, Unpack
+from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 import numpy as np
@@ -18,6 +18,7 @@ from pillion.domain.queries import (
 )
 from pillion.domain.validation import check_search
 from pillion.service.past import Past
+from pillion.service.ranked import Asked
 from pillion.service.ranking import filter_of, profile_of
 from pillion.service.reading import RecordReader, wait_for_revision
 from pillion.service.recorded import moment_of
@@ -40,27 +41,15 @@ if TYPE_CHECKING:
     from pillion.ports import Clock, Deadline
     from pillion.service.partitions import KeySpaces
     from pillion.service.pending import PendingVectors
-    from pillion.service.resident import Resident, View
+    from pillion.service.ranked import Ranker
+    from pillion.service.resident import Resident
     from pillion.service.residents import Residents
 
     # What the ranker says of a hit: id, score, relevance, recency, importance, cosine.
     _Row = tuple[bytes, float, float, float, float, float]
 
-# What the index is asked for: enough that re-scoring by recency and importance has a choice.
-INDEX_WANTED: Final = 256
-INDEX_EFFORT: Final = 256
 # A search whose hits changed before they were read is made again, at most this often.
 TRIES_MAX: Final = 3
-
-
-class _Search(TypedDict):
-    """What the ranker needs to know of a search."""
-
-    query: NDArray[np.float32] | None
-    now: int
-    profile: ranker.Profile
-    filter: ranker.Filter
-    k: int
 
 
 class Searcher:
@@ -75,7 +64,7 @@ class Searcher:
         clock: Clock,
         embedder: QueryCache | None,
         pending: PendingVectors,
-        index_from: int,
+        ranker: Ranker,
     ) -> None:
         self._store = store
         self._keys = keys
@@ -83,7 +72,7 @@ class Searcher:
         self._clock = clock
         self._embedder = embedder
         self._pending = pending
-        self._index_from = index_from
+        self._ranker = ranker
 
     def search(self, partition: Partition, query: SearchQuery, deadline: Deadline) -> SearchAnswer:
         """Return the best ``top_k`` memories; ties break by id.
@@ -129,7 +118,7 @@ class Searcher:
         vector = self._query_vector(space, query, deadline)
         if vector is not None:
             _refuse_directionless(vector)
-        search = _Search(
+        search = Asked(
             query=vector,
             now=moment.now,
             profile=profile_of(
@@ -195,9 +184,9 @@ class Searcher:
         floor = _floor(view.space) if vector is not None else 0.0
         profile = profile_of(query.ranking, floor, view.half_lives)
         try:
-            hits, exactness, path = _ranked(
+            ranked = self._ranker.best(
                 view,
-                self._index_from,
+                query.recall_target,
                 query=vector,
                 now=now,
                 profile=profile,
@@ -208,7 +197,7 @@ class Searcher:
             if vector is not None:
                 _refuse_directionless(vector)
             raise
-        rows = hits.rows()
+        rows = ranked.hits.rows()
         reader = RecordReader(self._store, partition, keys)
         memories = _memories(reader, resident, [row[0] for row in rows], revision)
         if memories is None or not query.filter.admits_all(memories, as_of, now):
@@ -219,9 +208,11 @@ class Searcher:
         return SearchAnswer(
             hits=_hits(memories, rows, vectors, _compared(view.table, rows, vector)),
             revision=revision,
-            exactness=exactness,
-            path=path,
-            admitted=hits.admitted if path is not SearchPath.INDEX else 0,
+            exactness=ranked.exactness,
+            path=ranked.path,
+            admitted=ranked.hits.admitted if ranked.path is not SearchPath.INDEX else 0,
+            bound=ranked.bound,
+            plan=ranked.plan,
             vectors_pending=self._pending.count(partition),
         )
 
@@ -347,23 +338,3 @@ def _refuse_directionless(vector: NDArray[np.float32]) -> None:
         raise PillionError.of_field(
             "vector", "is all zeros, which has no direction", Reason.NOT_FINITE
         )
-
-
-def _ranked(
-    view: View, index_from: int, **search: Unpack[_Search]
-) -> tuple[ranker.Hits, Exactness, SearchPath]:
-    """Score by the way that is both cheap and good: docs/adr/0006 has the threshold."""
-    table, vector = view.table, search["query"]
-    if (
-        vector is not None
-        and len(table) >= index_from
-        and table.count(search["filter"]) >= index_from
-    ):
-        slots = view.ann.candidates(vector, max(INDEX_WANTED, 4 * search["k"]), INDEX_EFFORT)
-        if slots is not None:
-            hits = table.score(slots=slots, **search)
-            if len(hits) == search["k"]:
-                return hits, Exactness.APPROXIMATE, SearchPath.INDEX
-    hits = table.search(**search)
-    path = SearchPath.NO_VECTOR if vector is None else SearchPath.SCAN
-    return hits, Exactness.EXACT, path

@@ -66,43 +66,58 @@ pub(super) fn reach(dots: &[i32], scales: &[f32], reach: Reach, mask: &mut [u8])
     any != 0
 }
 
-/// An upper bound of `2 ^ -halvings`, of halvings that are not negative.
+/// An upper bound of `2 ^ -halvings`; 1 where they are negative.
 ///
 /// The cubic is `2 ^ x` on 0..=1 within -4e-5..=1.5e-4; its argument is off by the rounding of
 /// three factors, at most 125 x 2e-7. Both are made good by the factor at the end.
 #[inline(always)]
 fn recency_high(halvings: f32) -> f32 {
-    let halvings = halvings.min(125.0);
-    let whole = halvings as i32;
-    let rest = 1.0 - (halvings - whole as f32);
+    // Added and taken off again, it rounds to a whole number, which is then in its last bits: no
+    // CPU has the conversion that saturates as Rust's does.
+    const ROUNDING: f32 = 1.5 * (1 << 23) as f32;
+    // Plain comparisons: `min` would look out for what is not a number.
+    let halvings = if halvings > 0.0 { halvings } else { 0.0 };
+    let halvings = if halvings < 125.0 { halvings } else { 125.0 };
+    let shifted = halvings + ROUNDING;
+    let whole = shifted.to_bits().wrapping_sub(ROUNDING.to_bits());
+    let rest = 0.5 - (halvings - (shifted - ROUNDING));
     let power = 1.0 + rest * (0.695_833_5 + rest * (0.226_067_16 + rest * 0.078_024_52));
-    let scale = f32::from_bits(((126 - whole) as u32) << 23);
-    (power * scale * 1.0002).min(1.0)
+    let scale = f32::from_bits(127_u32.wrapping_sub(whole) << 23);
+    let recency = power * scale * (std::f32::consts::FRAC_1_SQRT_2 * 1.0002);
+    if recency < 1.0 { recency } else { 1.0 }
 }
 
+/// In parts, and step by step within a part: the compiler makes vector code of short loops that
+/// each do one thing, and not of one loop that does all of it.
 #[inline(always)]
 pub(super) fn hopeful(columns: &PriorColumns<'_>, reach: &PriorReach, mask: &mut [u8]) {
-    let last_used = columns.last_used.unwrap_or(columns.valid_from);
+    const PART: usize = 64;
     // Times as large as `now` are rounded when they become float64.
-    let slack = reach.now.abs() * f64::EPSILON;
-    let rows = mask.iter_mut().zip(columns.valid_from).zip(last_used);
-    let rows = rows.zip(columns.kind).zip(columns.importance);
-    for (((((mask, from), used), kind), importance), relevance) in rows.zip(columns.relevance) {
-        let anchor = *from.max(used) as f64;
-        let age = (reach.now - anchor - slack).max(0.0) as f32;
-        // Comparisons, because few CPUs look up in a table by lane.
-        let mut decay = 0.0;
-        for known in 1..6 {
-            decay += if *kind == known {
-                reach.decay[known as usize]
-            } else {
-                0.0
-            };
+    let now = reach.now - reach.now.abs() * f64::EPSILON;
+    for (number, mask) in mask.chunks_mut(PART).enumerate() {
+        let rows = number * PART..number * PART + mask.len();
+        let (mut halvings, mut sums) = ([0.0_f32; PART], [0.0_f32; PART]);
+        let valid_from = &columns.valid_from[rows.clone()];
+        let last_used = &columns.last_used.unwrap_or(columns.valid_from)[rows.clone()];
+        for ((age, from), used) in halvings.iter_mut().zip(valid_from).zip(last_used) {
+            *age = (now - *from.max(used) as f64) as f32;
         }
-        let recency = recency_high(age * decay);
-        let prior = reach.w_recency * recency + reach.w_importance * importance;
-        let sum = reach.w_relevance * relevance + prior;
-        *mask &= u8::from(sum >= reach.least);
+        // Comparisons, because few CPUs look up in a table by lane.
+        for (halvings, kind) in halvings.iter_mut().zip(&columns.kind[rows.clone()]) {
+            let mut decay = 0;
+            for known in 1..6 {
+                let is_it = u32::from(*kind == known).wrapping_neg();
+                decay |= reach.decay[usize::from(known)].to_bits() & is_it;
+            }
+            *halvings *= f32::from_bits(decay);
+        }
+        let importance = &columns.importance[rows.clone()];
+        for ((sum, halvings), importance) in sums.iter_mut().zip(halvings).zip(importance) {
+            *sum = reach.w_recency * recency_high(halvings) + reach.w_importance * importance;
+        }
+        for ((mask, sum), relevance) in mask.iter_mut().zip(sums).zip(&columns.relevance[rows]) {
+            *mask &= u8::from(reach.w_relevance * relevance + sum >= reach.least);
+        }
     }
 }
 

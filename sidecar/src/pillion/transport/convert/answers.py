@@ -67,6 +67,7 @@ def search_to_wire(
         path=answer.path,  # type: ignore[arg-type]
         admitted=answer.admitted,
         vectors_pending=answer.vectors_pending,
+        bound=answer.bound,
     )
     add = response.hits.add
     for hit in answer.hits:

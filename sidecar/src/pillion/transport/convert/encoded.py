@@ -29,6 +29,7 @@ _PART_TAGS: Final = tuple(bytes([number << 3 | _FIXED32]) for number in (1, 2, 3
 _REVISION: Final = bytes([2 << 3 | _VARINT])
 _EXACTNESS: Final = bytes([3 << 3 | _VARINT])
 _PATH: Final = bytes([4 << 3 | _VARINT])
+_BOUND: Final = bytes([5 << 3 | _FIXED32])
 _ADMITTED: Final = bytes([6 << 3 | _VARINT])
 _PENDING: Final = bytes([7 << 3 | _VARINT])
 
@@ -105,6 +106,8 @@ def encode_search(
     add(_number(_REVISION, answer.revision))
     add(_number(_EXACTNESS, answer.exactness))
     add(_number(_PATH, answer.path))
+    if answer.bound is not None:
+        add(_BOUND + _float(answer.bound))
     add(_number(_ADMITTED, answer.admitted))
     add(_number(_PENDING, answer.vectors_pending))
     return b"".join(pieces)

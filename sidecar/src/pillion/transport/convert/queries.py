@@ -9,7 +9,7 @@ from pillion_proto.memory.v1 import memory_service_pb2 as wire
 from pillion_proto.memory.v1 import search_pb2
 
 from pillion.domain.errors import PillionError
-from pillion.domain.limits import HEARTBEAT_SECONDS_DEFAULT
+from pillion.domain.limits import HEARTBEAT_SECONDS_DEFAULT, RECALL_TARGET_DEFAULT
 from pillion.domain.memory import MemoryKind, MemoryStatus, SourceKind
 from pillion.domain.queries import (
     PLAIN_FILTER,
@@ -181,8 +181,6 @@ def search_from_wire(request: wire.SearchRequest, profiles: Profiles = BUILT_IN)
         raise feature_not_served(wire.CAPABILITY_SEARCH_TRACE, "include_trace")
     if request.HasField("expansion"):
         raise feature_not_served(wire.CAPABILITY_GRAPH_EXPANSION, "expansion")
-    if request.HasField("recall_target"):
-        raise feature_not_served(wire.CAPABILITY_CERTIFIED_SEARCH, "recall_target")
     older = request.older_statements
     if older:
         check_enum(search_pb2.OlderStatements.values(), older, "older_statements")
@@ -199,6 +197,9 @@ def search_from_wire(request: wire.SearchRequest, profiles: Profiles = BUILT_IN)
         ranking=ranking_from_wire(request, profiles),
         score_min=request.score_min,
         include_vectors=request.include_vectors,
+        recall_target=(
+            request.recall_target if request.HasField("recall_target") else RECALL_TARGET_DEFAULT
+        ),
     )
 
 
