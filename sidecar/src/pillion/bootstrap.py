@@ -25,6 +25,7 @@ from pillion.embedders.entry_points import PluginError, installed, load_factory
 from pillion.embedders.errors import EmbedderMisconfigured
 from pillion.embedders.registry import create_embedder
 from pillion.jobs.retention import RetentionSettings
+from pillion.memory_share import memory_bytes, partitions_share
 from pillion.schemas.json_schema import JsonSchemaCompiler
 from pillion.service import ServiceSettings, assemble
 from pillion.service.profiles import Profiles
@@ -125,6 +126,9 @@ def start(settings: Settings) -> Running:
             settings=ServiceSettings(
                 index_from=settings.index_from,
                 index_directory=_index_directory(settings),
+                partitions_memory_bytes=(
+                    settings.partitions_memory_bytes or partitions_share(memory_bytes())
+                ),
                 profiles=_profiles(settings),
                 refuse_unregistered=settings.unregistered_attributes == "refuse",
                 promote_after_episodes=settings.promote_after_episodes,

@@ -280,6 +280,13 @@ class Settings(BaseSettings):
         int,
         Field(ge=0, le=HOURS_MAX, description="How long request ids are remembered; 0: for ever."),
     ] = 24
+    partitions_memory_bytes: Annotated[
+        int | None,
+        Field(
+            ge=1 << 20,
+            description="What partitions may take in memory. Default: half of what there is.",
+        ),
+    ] = None
     sweep_interval_seconds: Annotated[
         float, Field(ge=1, le=86_400, description="How often what is past its window is forgotten.")
     ] = 600.0

@@ -74,6 +74,7 @@ def test_tables_merge_across_sources(file, monkeypatch):
         ({"store_options": {"size": 5}}, "store_options.size"),
         ({"watchers_max": "0"}, "watchers_max"),
         ({"sweep_interval_seconds": "0"}, "sweep_interval_seconds"),
+        ({"partitions_memory_bytes": "5"}, "partitions_memory_bytes"),
         ({"history_window_hours": "-1"}, "history_window_hours"),
         ({"history_window_hours": "23"}, "history_window_hours is 23 and request_id_window_hours"),
         ({"history_window_hours": "23"}, "24 hours: history must be kept at least as long"),

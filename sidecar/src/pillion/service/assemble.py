@@ -53,6 +53,8 @@ class ServiceSettings:
     Attributes:
         index_from: Vectors of a partition from which it is searched by an approximate index.
         index_directory: Where indexes are kept between two runs; None: nowhere.
+        partitions_memory_bytes: What partitions in memory may take together; None: whatever they
+            come to.
         query_cache_entries: Query vectors that are remembered.
         promote_after_episodes: Distinct episodes that make a candidate CONFIRMED; 0: never.
         format_version: Of the store's files, for ``stats``.
@@ -64,6 +66,7 @@ class ServiceSettings:
 
     index_from: int = INDEX_FROM_DEFAULT
     index_directory: Path | None = None
+    partitions_memory_bytes: int | None = None
     query_cache_entries: int = QUERY_CACHE_ENTRIES
     promote_after_episodes: int = PROMOTE_AFTER_DEFAULT
     format_version: int = 0
@@ -127,7 +130,13 @@ def assemble(
         if settings.index_directory is not None
         else None
     )
-    residents = Residents(store, keys, index_from=settings.index_from, snapshots=snapshots)
+    residents = Residents(
+        store,
+        keys,
+        index_from=settings.index_from,
+        snapshots=snapshots,
+        memory_bytes_max=settings.partitions_memory_bytes,
+    )
     registry = Registry(store, keys, schemas, refuse_unregistered=settings.refuse_unregistered)
     catalogue = Catalogue(store=store, keys=keys)
     writer = Writer(

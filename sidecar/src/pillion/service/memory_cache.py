@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 # About 8 MB of Python objects at a few hundred bytes of text each.
 ENTRIES_MAX: Final = 4096
+ENTRY_BYTES: Final = 2048
 
 
 class MemoryCache:
@@ -27,6 +28,11 @@ class MemoryCache:
         self._lock = threading.Lock()
         self._memories: dict[bytes, Memory] = {}
         self._dropped_at = 0
+
+    @property
+    def memory_bytes(self) -> int:
+        """About how many bytes it takes."""
+        return len(self._memories) * ENTRY_BYTES
 
     def get(self, memory_id: bytes) -> Memory | None:
         """Return a memory if it is here."""

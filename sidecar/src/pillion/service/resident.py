@@ -77,8 +77,9 @@ class Resident:
 
     @property
     def memory_bytes(self) -> int:
-        """Bytes that the table and the index take."""
-        return self.view.table.memory_bytes() + self.view.ann.memory_bytes
+        """Bytes that the table, the index and the decoded memories take."""
+        view = self.view
+        return view.table.memory_bytes() + view.ann.memory_bytes + self.cache.memory_bytes
 
     def refresh(self) -> int:
         """Apply every commit so far; return a revision that the table holds in full."""

@@ -1,23 +1,57 @@
-"""The partitions in memory: loaded on first use, once, however many ask at the same time."""
+"""The partitions in memory: loaded on first use, once, however many ask at the same time.
+
+Together they may take a budget of memory. Beyond it those leave that were not used for longest,
+but never one that is in use, nor the one that was used last: a partition larger than the budget is
+served like any other. Nothing is lost with them: they are caches of the store.
+
+Invariants:
+  - ``_lock`` guards ``_loaded`` and everything in it; it is not held while one is loaded or closed.
+  - ``_loaded`` is in the order of use, the latest last.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import threading
-from concurrent.futures import Future
-from typing import TYPE_CHECKING
+from collections import OrderedDict
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING, Final
 
 from pillion.service.resident import Resident
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pillion_storage.api import Store
 
     from pillion.domain.scope import Partition
     from pillion.service.index_snapshots import IndexSnapshots
     from pillion.service.partitions import KeySpaces
 
+# Uses after which a partition is measured again: it grows as it is written to, and measuring takes
+# as long as a look at each row.
+USES_BETWEEN_MEASURES: Final = 256
+
+
+class _Held:
+    """A partition in memory, or on its way there."""
+
+    __slots__ = ("bytes", "future", "since_measured", "users")
+
+    def __init__(self) -> None:
+        self.future: Future[Resident] = Future()
+        self.users = 0
+        self.bytes = 0
+        self.since_measured = 0
+
 
 class Residents:
-    """Loads partitions and hands them out. Safe to share between threads."""
+    """Loads partitions and hands them out. Safe to share between threads.
+
+    Attributes:
+        loads: How many loads there were.
+        evictions: How many partitions left for want of memory.
+    """
 
     def __init__(
         self,
@@ -26,28 +60,55 @@ class Residents:
         *,
         index_from: int,
         snapshots: IndexSnapshots | None = None,
+        memory_bytes_max: int | None = None,
     ) -> None:
+        """``memory_bytes_max``: what all may take together; None: as much as there is."""
         self._store = store
         self._keys = keys
         self._index_from = index_from
         self._snapshots = snapshots
+        self._memory_bytes_max = memory_bytes_max
         self._lock = threading.Lock()
-        self._loaded: dict[Partition, Future[Resident]] = {}
+        self._loaded: OrderedDict[Partition, _Held] = OrderedDict()
+        self._over = False
+        # One that leaves may write its index down first, which no search waits for.
+        self._closing = ThreadPoolExecutor(1, thread_name_prefix="pillion-evict")
+        self.loads = 0
+        self.evictions = 0
+
+    @contextlib.contextmanager
+    def using(self, partition: Partition) -> Iterator[Resident]:
+        """Hand out a partition, which stays in memory meanwhile; load it if need be.
+
+        The first caller loads, the others wait. When the load fails, each of those who waited
+        tries for itself: the failure may be over, and an exception is raised by one thread only.
+        """
+        held, resident = self._take(partition)
+        try:
+            yield resident
+        finally:
+            self._give_back(held)
 
     def get(self, partition: Partition) -> Resident:
-        """Return a partition, loading it if need be. The first caller loads, the others wait.
+        """Return a partition as `using` does; it may leave memory while it is looked at."""
+        with self.using(partition) as resident:
+            return resident
 
-        When the load fails, each of those who waited tries for itself: the failure may be over,
-        and an exception is raised by one thread only.
-        """
+    def _take(self, partition: Partition) -> tuple[_Held, Resident]:
         while True:
             with self._lock:
-                future = self._loaded.get(partition)
-                if future is None:
-                    mine = self._loaded[partition] = Future()
-                    break
-            if future.exception() is None:
-                return future.result()
+                held = self._loaded.get(partition)
+                mine = held is None
+                if held is None:
+                    held = self._loaded[partition] = _Held()
+                held.users += 1
+                self._loaded.move_to_end(partition)
+            if mine:
+                return held, self._load(partition, held)
+            if held.future.exception() is None:
+                return held, held.future.result()
+
+    def _load(self, partition: Partition, held: _Held) -> Resident:
         try:
             resident = Resident(
                 self._store,
@@ -58,24 +119,78 @@ class Residents:
             )
         except BaseException as error:
             with self._lock:
-                self._loaded.pop(partition, None)  # absent: closed meanwhile
-            mine.set_exception(error)
+                if self._loaded.get(partition) is held:  # it is not where all were closed meanwhile
+                    del self._loaded[partition]
+            held.future.set_exception(error)
             raise
-        mine.set_result(resident)
+        size = resident.memory_bytes
+        with self._lock:
+            held.bytes = size
+            self.loads += 1
+            leaving = self._make_room()
+        held.future.set_result(resident)
+        self._close_later(leaving)
         return resident
 
+    def _give_back(self, held: _Held) -> None:
+        measure = False
+        leaving: list[Resident] = []
+        with self._lock:
+            held.users -= 1
+            held.since_measured += 1
+            if held.since_measured >= USES_BETWEEN_MEASURES:
+                held.since_measured = 0
+                measure = True
+            elif self._over:
+                leaving = self._make_room()
+        if measure:
+            size = held.future.result().memory_bytes
+            with self._lock:
+                held.bytes = size
+                leaving = self._make_room()
+        self._close_later(leaving)
+
+    def _make_room(self) -> list[Resident]:
+        """Take out those that must leave, and return them. The lock is held."""
+        if self._memory_bytes_max is None:
+            return []
+        excess = sum(one.bytes for one in self._loaded.values()) - self._memory_bytes_max
+        if excess <= 0:
+            self._over = False
+            return []
+        leaving = []
+        last = next(reversed(self._loaded))
+        for partition, held in list(self._loaded.items()):
+            if excess <= 0 or partition == last:
+                break
+            if held.users or not held.future.done():
+                continue
+            del self._loaded[partition]
+            leaving.append(held.future.result())
+            excess -= held.bytes
+        self._over = excess > 0
+        self.evictions += len(leaving)
+        return leaving
+
+    def _close_later(self, leaving: list[Resident]) -> None:
+        for resident in leaving:
+            # Where everything is being closed, there is nobody left to hand it to.
+            with contextlib.suppress(RuntimeError):
+                self._closing.submit(resident.close)
+
     def peek(self, partition: Partition) -> Resident | None:
-        """Return a partition if it is in memory."""
-        future = self._loaded.get(partition)
-        if future is None or not future.done() or future.exception() is not None:
+        """Return a partition if it is in memory. It does not count as a use."""
+        held = self._loaded.get(partition)
+        if held is None or not held.future.done() or held.future.exception() is not None:
             return None
-        return future.result()
+        return held.future.result()
 
     def close(self) -> None:
         """Stop the work of every partition in memory."""
         with self._lock:
             loaded = list(self._loaded.values())
             self._loaded.clear()
-        for future in loaded:
-            if future.done() and future.exception() is None:
-                future.result().close()
+        for held in loaded:
+            if held.future.done() and held.future.exception() is None:
+                held.future.result().close()
+        self._closing.shutdown()

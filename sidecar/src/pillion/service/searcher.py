@@ -92,12 +92,12 @@ class Searcher:
         keys = self._keys.at(partition, head)
         if head == 0:  # there is nothing to find, and nothing to keep in memory for it
             return self._nothing(keys, query)
-        resident = self._residents.get(partition)
-        for _ in range(TRIES_MAX):
-            deadline.check()
-            answer = self._search_once(partition, keys, resident, query, deadline)
-            if answer is not None:
-                return answer
+        with self._residents.using(partition) as resident:
+            for _ in range(TRIES_MAX):
+                deadline.check()
+                answer = self._search_once(partition, keys, resident, query, deadline)
+                if answer is not None:
+                    return answer
         raise PillionError(
             Reason.OVERLOADED,
             "the memories found are being changed by others all the time: try again",
