@@ -309,6 +309,8 @@ def decode_episode(episode_id: UUID, data: bytes, version: int) -> Episode:
 # --- timeline entries --------------------------------------------------------------------------
 
 
+_ROW: Final = int(Shape.ROW)
+_NOBODY: Final = UUID(int=0)
 _EVIDENCE_VECTOR: Final = 5  # its place in the body
 # Entries of format 1 are shorter: what they lack is read as they meant it.
 _SEGMENT_PARTS: Final = 9
@@ -388,6 +390,29 @@ def decode_entry(valid_from: int, data: bytes) -> Entry:
             epoch=epoch,
             nothing_to=nothing and _end(nothing[0]),
         )
+    except _MISSHAPEN as error:
+        raise Corrupt("timeline entry", type(error).__name__) from error
+
+
+class EntryGlimpse(NamedTuple):
+    """What a look at who holds needs of an entry."""
+
+    is_row: bool
+    memory_id: UUID
+    valid_to: int
+
+
+def glimpse_entry(data: bytes) -> EntryGlimpse:
+    """Return a little of a stored entry, several times sooner than all of it.
+
+    Raises:
+        Corrupt: It cannot be read as an entry.
+    """
+    body = unpack(data)
+    try:
+        if body[0] != _ROW:
+            return EntryGlimpse(is_row=False, memory_id=_NOBODY, valid_to=FOREVER)
+        return EntryGlimpse(True, UUID(bytes=body[1]), _end(body[4]))
     except _MISSHAPEN as error:
         raise Corrupt("timeline entry", type(error).__name__) from error
 

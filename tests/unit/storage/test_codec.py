@@ -130,6 +130,7 @@ DECODERS = {
     "memory": lambda data: codec.decode_memory(ID, data, 1),
     "episode": lambda data: codec.decode_episode(ID, data, 1),
     "entry": lambda data: codec.decode_entry(5, data),
+    "glimpse": codec.glimpse_entry,
     "evidence": lambda data: codec.decode_evidence_statement(ID, data),
     "embedder": codec.decode_embedder,
     "head": codec.decode_head,
@@ -169,7 +170,12 @@ def test_an_episode_comes_back(episode):
 
 @given(entries)
 def test_a_row_comes_back(entry):
-    assert codec.decode_entry(entry.valid_from, codec.encode_segment(entry)) == entry
+    data = codec.encode_segment(entry)
+    assert codec.decode_entry(entry.valid_from, data) == entry
+    glimpse = codec.glimpse_entry(data)
+    assert glimpse.is_row == entry.is_row
+    if entry.is_row:
+        assert glimpse[1:] == (entry.memory_id, entry.valid_to)
 
 
 @given(entries, memories, st.just(b"") | st.binary(min_size=4, max_size=8))
@@ -179,6 +185,7 @@ def test_evidence_comes_back_with_its_statement(entry, memory, vector):
     )
     data = codec.encode_evidence(evidence, memory, vector)
     assert codec.decode_entry(evidence.valid_from, data) == evidence
+    assert not codec.glimpse_entry(data).is_row
     assert codec.decode_evidence_statement(ID, data) == (replace(memory, version=0), vector)
 
 

@@ -24,6 +24,7 @@ from pillion_storage.keys import (
 from pillion.domain.field_checks import check_fact_key
 from pillion.domain.memory import FOREVER
 from pillion.domain.queries import Found
+from pillion.service.kept import make_room
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -34,8 +35,8 @@ if TYPE_CHECKING:
     from pillion.domain.scope import FactKey, Partition
     from pillion.ports import Clock
 
-# About 8 MB of Python objects at a few hundred bytes of text each.
-KEPT_MAX: Final = 4096
+# About 16 MB of Python objects at a few hundred bytes of text each.
+KEPT_MAX: Final = 8192
 
 
 class Seen(NamedTuple):
@@ -84,7 +85,7 @@ class _Timeline:
         current: Its last row.
     """
 
-    __slots__ = ("current", "head", "of_member", "registration", "start")
+    __slots__ = ("_versioned", "current", "head", "of_member", "registration", "start")
 
     def __init__(self, keys: KeySpace, fact: FactKey) -> None:
         self.start = keys.entries(fact)
@@ -92,6 +93,15 @@ class _Timeline:
         self.registration = keys.registration(fact.attribute)
         self.of_member = bool(fact.member)
         self.current = _UNKNOWN  # replaced whole, so that no thread sees half of it
+        self._versioned = (-1, 0)  # a revision, and the head's version at it
+
+    def version(self, view: HeadView) -> int:
+        """Return the version of the timeline as a view has it."""
+        revision, version = self._versioned
+        if revision != view.revision:
+            version = _version(view, self.head)
+            self._versioned = (view.revision, version)
+        return version
 
 
 class Lookup:
@@ -132,8 +142,7 @@ class Lookup:
         if timeline is None:
             check_fact_key("target.fact", fact)
             timeline = _Timeline(keys, fact)
-            if len(self._timelines) >= self._kept_max:
-                self._timelines.clear()
+            make_room(self._timelines, self._kept_max)
             self._timelines[place] = timeline
 
         def ask(view: HeadView) -> Seen:
@@ -164,17 +173,18 @@ class Lookup:
             # named or left out wrongly. No row holds then, so the hot half need not know.
             plain = not timeline.of_member and view.get(timeline.registration) is None
             return Seen(view.revision, None, settled=plain)
-        entry = codec.decode_entry(instant_of(last.key[-INSTANT_BYTES:]), last.value)
+        entry = codec.glimpse_entry(last.value)
         if not entry.is_row:
             return Seen(view.revision, None, settled=False)
         if as_of >= entry.valid_to:
             return Seen(view.revision, None)
-        found = self._read(view, partition, keys, entry.memory_id, timeline.head)
+        found = self._read(view, partition, keys, entry.memory_id, timeline)
         seen = Seen(view.revision, found)
         if entry.valid_to == FOREVER:  # worth a second look: is it the one that is asked for most?
             end = view.last(start, prefix_end(start))
             if end is not None and end.key == last.key:
-                timeline.current = _Current(seen.revision, entry.valid_from, FOREVER, seen)
+                valid_from = instant_of(last.key[-INSTANT_BYTES:])
+                timeline.current = _Current(seen.revision, valid_from, FOREVER, seen)
         return seen
 
     def _read(
@@ -183,9 +193,9 @@ class Lookup:
         partition: Partition,
         keys: KeySpace,
         memory_id: UUID,
-        head: bytes = b"",
+        timeline: _Timeline | None = None,
     ) -> Found | None:
-        """Return a memory; ``head``: the key of its timeline's head, where that is known."""
+        """Return a memory; ``timeline``: its own, where that is known."""
         place = (partition, memory_id)
         kept = self._kept.get(place)
         if kept is not None and kept.seen_at == view.revision:
@@ -203,9 +213,8 @@ class Lookup:
         ):
             kept = kept._replace(seen_at=view.revision)
         else:
-            kept = _decoded(view, keys, memory_id, row, pending=pending, head=head)
-        if len(self._kept) >= self._kept_max:
-            self._kept.clear()
+            kept = _decoded(view, keys, memory_id, row, pending=pending, timeline=timeline)
+        make_room(self._kept, self._kept_max)
         self._kept[place] = kept
         return kept.found
 
@@ -216,10 +225,18 @@ def _version(view: HeadView, key: bytes) -> int:
 
 
 def _decoded(
-    view: HeadView, keys: KeySpace, memory_id: UUID, row: Entry, *, pending: int, head: bytes
+    view: HeadView,
+    keys: KeySpace,
+    memory_id: UUID,
+    row: Entry,
+    *,
+    pending: int,
+    timeline: _Timeline | None,
 ) -> _Kept:
     """Decode a memory, and fill in what only a read can."""
-    fact_version = _version(view, head) if head else 0
+    head, fact_version = b"", 0
+    if timeline is not None:
+        head, fact_version = timeline.head, timeline.version(view)
     memory = codec.decode_memory(
         memory_id, row.value, row.version, fact_version=fact_version, pending=pending > 0
     )

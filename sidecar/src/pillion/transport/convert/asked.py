@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from pillion_proto.memory.v1 import memory_service_pb2 as wire
 
+from pillion.service.kept import make_room
 from pillion.transport.convert.queries import read_from_wire, target_from_wire
 
 if TYPE_CHECKING:
@@ -68,7 +69,6 @@ class AskedGets:
         if asked is None:
             asked = AskedGet(wire.GetRequest.FromString(payload))
             if len(payload) <= _KEPT_BYTES_MAX:
-                if len(self._kept) >= self._kept_max:
-                    self._kept.clear()
+                make_room(self._kept, self._kept_max)
                 self._kept[payload] = asked
         return asked

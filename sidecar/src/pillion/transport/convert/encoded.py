@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from pillion_proto.memory.v1 import types_pb2
 
+from pillion.service.kept import make_room
 from pillion.transport.convert.records import fill_memory
 
 if TYPE_CHECKING:
@@ -72,9 +73,8 @@ class EncodedMemories:
         fill_memory(message, memory, partition)
         encoded = message.SerializeToString()
         made = _MEMORY + varint(len(encoded)) + encoded
-        if len(self._kept) >= self._entries_max:
-            self._kept.clear()
         if self._entries_max:
+            make_room(self._kept, self._entries_max)
             self._kept[id(memory)] = (memory, partition, made)
         return made
 
