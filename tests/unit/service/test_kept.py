@@ -1,6 +1,6 @@
 """What a full cache lets go of."""
 
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 from pillion.service.kept import make_room
 
@@ -21,20 +21,13 @@ def test_a_cache_that_keeps_nothing_stays_empty():
 
 def test_threads_that_fill_one_cache_never_disturb_each_other():
     kept: dict[int, int] = {}
-    failed: list[BaseException] = []
+    threads = 4
 
     def fill(begin: int) -> None:
-        try:
-            for number in range(begin, begin + 3000):
-                make_room(kept, 64)
-                kept[number] = number
-        except BaseException as error:
-            failed.append(error)
+        for number in range(begin, begin + 3000):
+            make_room(kept, 64)
+            kept[number] = number
 
-    threads = [threading.Thread(target=fill, args=(10_000 * one,)) for one in range(4)]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join()
-    assert failed == []
-    assert len(kept) <= 64 + len(threads)
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(fill, range(0, 10_000 * threads, 10_000)))
+    assert len(kept) <= 64 + threads
