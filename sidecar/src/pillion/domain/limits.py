@@ -68,6 +68,8 @@ GRAPH_DEPTH_DEFAULT: Final = 1
 GRAPH_FAN_OUT_MAX: Final = 100
 GRAPH_FAN_OUT_DEFAULT: Final = 20
 GRAPH_ATTRIBUTES_MAX: Final = 32
+# Subjects of a search's best hits from which its expansion walks: what one search for edges takes.
+EXPANSION_STARTS_MAX: Final = 64
 # Each edge of an answer ends a path of up to three: about a kilobyte.
 GRAPH_EDGES_MAX: Final = 1000
 GRAPH_EDGES_DEFAULT: Final = 100

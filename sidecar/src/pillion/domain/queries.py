@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from uuid import UUID
 
+    from pillion.domain.graph import Edge, Expansion
     from pillion.domain.memory import Episode, Memory, SourceKind
     from pillion.domain.scope import FactKey, Subject
     from pillion.domain.search_plan import Plan
@@ -217,6 +218,7 @@ class SearchQuery:
     score_min: float = 0.0
     include_vectors: bool = False
     recall_target: float = RECALL_TARGET_DEFAULT
+    expansion: Expansion | None = None
 
 
 class Exactness(IntEnum):
@@ -236,7 +238,10 @@ class SearchPath(IntEnum):
 
 
 class Hit(NamedTuple):
-    """One memory that a search returned; ``cosine`` None when a vector is missing."""
+    """One memory that a search returned; ``cosine`` None when a vector is missing.
+
+    ``path`` leads to what graph expansion added; empty: the query found it.
+    """
 
     memory: Memory
     score: float
@@ -245,6 +250,7 @@ class Hit(NamedTuple):
     importance: float
     cosine: float | None
     vector: bytes = b""
+    path: tuple[Edge, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

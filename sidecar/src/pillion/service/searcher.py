@@ -17,12 +17,14 @@ from pillion.domain.queries import (
     SearchPath,
 )
 from pillion.domain.validation import check_search
+from pillion.service.expansion import expanded
 from pillion.service.past import Past
 from pillion.service.ranked import Asked
 from pillion.service.ranking import filter_of, profile_of
 from pillion.service.reading import RecordReader, wait_for_revision
 from pillion.service.recorded import moment_of
 from pillion.service.vectors import CLIENT_SPACE
+from pillion.service.walker import Walker
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -84,6 +86,9 @@ class Searcher:
                 busy or at fault; HISTORY_GONE or FUTURE_REVISION as in `moment_of`.
         """
         check_search(query)
+        if query.expansion is not None:
+            walker = Walker(store=self._store, clock=self._clock, searcher=self)
+            return expanded(self, walker, partition, query, deadline)
         if query.read.asks_for_the_past:
             return self._search_past(partition, query, deadline)
         if query.read.at_least_revision > 0 or self._keys.known(partition) is None:

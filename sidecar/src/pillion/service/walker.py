@@ -66,6 +66,12 @@ class Walker:
                 FUTURE_REVISION as in `moment_of`.
         """
         check_neighbors(query)
+        return self.walk(partition, query, deadline)
+
+    def walk(
+        self, partition: Partition, query: NeighborsQuery, deadline: Deadline
+    ) -> NeighborsAnswer:
+        """Do the same for a query that is known to be well-formed, from any number of subjects."""
 
         def read(moment: Moment, read_at: ReadAt) -> tuple[Walk, Callable[[Memory], bool]]:
             walk = self._walked(partition, query, moment, read_at, deadline)

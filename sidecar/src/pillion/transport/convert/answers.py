@@ -10,6 +10,7 @@ from pillion_proto.memory.v1 import types_pb2
 
 from pillion.domain.limits import IMPORT_BATCH_MAX
 from pillion.domain.memory import FOREVER
+from pillion.transport.convert.edges import fill_edge
 from pillion.transport.convert.instants import duration_to_wire, put_instant
 from pillion.transport.convert.records import fill_memory, fill_record
 
@@ -73,6 +74,8 @@ def search_to_wire(
     for hit in answer.hits:
         target = add(score=hit.score)
         fill_memory(target.memory, hit.memory, partition, hit.vector)
+        for edge in hit.path:
+            fill_edge(target.path.add(), edge)
         if include_parts:
             parts = target.parts
             parts.relevance = hit.relevance

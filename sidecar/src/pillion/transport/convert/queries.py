@@ -27,6 +27,7 @@ from pillion.domain.scope import MAIN_CONTEXT
 from pillion.domain.watching import WatchQuery
 from pillion.service.profiles import BUILT_IN
 from pillion.transport.capabilities import feature_not_served
+from pillion.transport.convert.edges import expansion_from_wire
 from pillion.transport.convert.instants import duration_from_wire, optional_instant
 from pillion.transport.convert.scalars import (
     check_enum,
@@ -179,8 +180,6 @@ def search_from_wire(request: wire.SearchRequest, profiles: Profiles = BUILT_IN)
     """Return a search. What asks for more than this server serves is refused."""
     if request.include_trace:
         raise feature_not_served(wire.CAPABILITY_SEARCH_TRACE, "include_trace")
-    if request.HasField("expansion"):
-        raise feature_not_served(wire.CAPABILITY_GRAPH_EXPANSION, "expansion")
     older = request.older_statements
     if older:
         check_enum(search_pb2.OlderStatements.values(), older, "older_statements")
@@ -200,6 +199,7 @@ def search_from_wire(request: wire.SearchRequest, profiles: Profiles = BUILT_IN)
         recall_target=(
             request.recall_target if request.HasField("recall_target") else RECALL_TARGET_DEFAULT
         ),
+        expansion=expansion_from_wire(request.expansion) if request.HasField("expansion") else None,
     )
 
 
