@@ -202,3 +202,33 @@ def test_the_command_line_names_members(client, server, request, capsys):
         assert "member" in capsys.readouterr().err
     assert run(["get", "user:mira", "speaks", *where]) != 0
     assert "name the member" in capsys.readouterr().err
+
+
+def test_a_member_is_updated_in_one_write(client):
+    add(client, "de")
+    add(client, "fr")
+    seen = []
+
+    def corrected(row):
+        seen.append(row and row.value)
+        if len(seen) == 1:  # somebody else is faster, with another member
+            add(client, "pt")
+        return "de-CH"
+
+    done = client.update_fact(MIRA, "speaks", corrected, source=SAID, member="de")
+    assert seen == ["de", "de"]
+    assert spoken(client) == ["de-CH", "fr", "pt"]
+    new = client.get_fact(MIRA, "speaks", member="de-CH")
+    assert client.get(row_id(client, "de")).valid_to == new.valid_from
+    assert {one.version for one in done.results} == {done.revision}
+
+
+def test_a_member_that_is_not_there_is_added_and_the_same_value_changes_nothing_else(client):
+    add(client, "fr")
+    client.update_fact(MIRA, "speaks", lambda row: row or "it", source=SAID, member="it")
+    assert spoken(client) == ["fr", "it"]
+    client.update_fact(MIRA, "speaks", lambda row: row.value, source=SAID, member="it")
+    assert spoken(client) == ["fr", "it"]
+    assert len(list(client.history(member("it")))) == 2  # the row, and that it was said again
+    with pytest.raises(InvalidArgument):
+        client.update_fact(MIRA, "speaks", lambda _row: "x", source=SAID)

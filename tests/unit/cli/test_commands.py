@@ -436,7 +436,7 @@ def test_a_fact_without_a_value_says_where_to_look(at, server):
     assert "`pillion history 'user:mira b' city --context 'at work'`" in elsewhere.err
 
 
-@pytest.mark.parametrize("option", ["--tenant", "--namespace", "--target", "--request-id"])
+@pytest.mark.parametrize("option", ["--tenant", "--namespace", "--target", "--request-id", "--id"])
 def test_an_empty_option_never_stands_for_the_default(at, server, option):
     line = ("write", "fact", "user:mira", "age", "30")
     outcome = at(*line, option, "")
@@ -499,3 +499,36 @@ def test_json_is_one_line_of_plain_text(at, server):
     assert outcome.out.count("\n") == 1
     assert "Zürich" in outcome.out
     assert json.loads(outcome.out)["text"] == "Zürich\nline two"
+
+
+def test_retract_names_a_fact_a_member_or_a_memory_and_an_instant(at, server):
+    server.script("Write", WRITTEN)
+    line = ("retract", "user:mira", "speaks", "--member", "7", "--member-type", "int")
+    assert at(*line, "--at", "2026-06-01T11:00+02:00").code == 0
+    sent = server.calls("Write")[0].request.mutations[0].retract_memory
+    assert (sent.fact.subject.id, sent.fact.attribute, sent.fact.member.int_value) == (
+        "mira",
+        "speaks",
+        7,
+    )
+    assert sent.valid_to.seconds == INSTANT["seconds"]
+    assert sent.precondition.unconditional
+    assert at("retract", FACT.id, "--if-version", "4").code == 0
+    sent = server.calls("Write")[1].request.mutations[0].retract_memory
+    assert (sent.memory_id, sent.precondition.version_equals) == (FACT.id, 4)
+    assert not sent.HasField("valid_to")
+
+
+def test_restore_and_confirm(at, server):
+    server.script("Write", WRITTEN)
+    assert at("restore", FACT.id, "--request-id", "r-1").code == 0
+    request = server.calls("Write")[0].request
+    assert (request.request_id, request.mutations[0].restore_memory.memory_id) == ("r-1", FACT.id)
+    assert at("confirm", FACT.id, "--quote", "yes, that is so", "--author", "mira").code == 0
+    sent = server.calls("Write")[1].request.mutations[0].confirm_memory
+    assert (sent.memory_id, sent.source.quote, sent.source.author) == (
+        FACT.id,
+        "yes, that is so",
+        "mira",
+    )
+    assert sent.source.kind == types_pb2.SOURCE_KIND_USER_CONFIRMATION

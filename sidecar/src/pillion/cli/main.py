@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 # Name, module of pillion.cli, command in it, and its line in the list, so that listing them
 # loads none. A test holds these lines to the commands' own.
 COMMANDS: Final = {
+    "confirm": (
+        "standing",
+        "confirm",
+        "Record that a user confirmed a memory: a guess becomes a fact by it.",
+    ),
     "demo": ("demo", "demo", "Play one story through a server and check every answer."),
     "forget": ("forget", "forget", "Take memories out of recall, or retract them."),
     "get": ("get", "get", "Show a memory, an episode, or the row of a fact that holds."),
@@ -32,6 +37,8 @@ COMMANDS: Final = {
         "Show whom facts whose value is a subject lead to.",
     ),
     "recall": ("recall", "recall", "Show what a model should see in one turn about a subject."),
+    "restore": ("standing", "restore", "Take the last retraction of a memory back."),
+    "retract": ("standing", "retract", "Say that a memory, or a fact, is no longer so."),
     "schema": (
         "schema",
         "schema",

@@ -144,7 +144,7 @@ def fact(
             **fields,
             **options,
         )
-    _show(session, result, f"{subject} {attribute}")
+    show_written(session, result, f"{subject} {attribute}")
 
 
 @write.command()
@@ -184,7 +184,7 @@ def memory(
             **fields,
             **options,
         )
-    _show(session, result, f"a memory about {subject}")
+    show_written(session, result, f"a memory about {subject}")
 
 
 @write.command()
@@ -229,7 +229,7 @@ def episode(
             **fields,
             **options,
         )
-    _show(session, result, f"an episode about {subject}")
+    show_written(session, result, f"an episode about {subject}")
 
 
 def _condition(if_version: int | None, *, if_new: bool, if_exists: bool) -> Precondition:
@@ -245,19 +245,36 @@ def _condition(if_version: int | None, *, if_new: bool, if_exists: bool) -> Prec
 
 def _split(given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Split what the shared options gave into the record's fields and the call's options."""
-    options: dict[str, Any] = {"validate_only": given.pop("validate_only")}
+    options = call_options(given)
     if given.pop("wait_for_vector"):
         options["embedding"] = "inline"
+    record_id = given.pop("record_id")
+    _refuse_empty(record_id, "--id")
+    return {"id": record_id, **given}, options
+
+
+def call_options(given: dict[str, Any]) -> dict[str, Any]:
+    """Take the options of the call out of a command's options.
+
+    Raises:
+        BadParameter: The request id is empty.
+    """
+    options: dict[str, Any] = {"validate_only": given.pop("validate_only")}
     request_id = given.pop("request_id")
-    if not request_id and request_id is not None:  # a new one would make the repetition unsafe
-        message = "it is empty: give an id, or leave the option out"
-        raise click.BadParameter(message, param_hint="--request-id")
+    _refuse_empty(request_id, "--request-id")  # a new one would make the repetition unsafe
     if request_id is not None:
         options["request_id"] = request_id
-    return {"id": given.pop("record_id"), **given}, options
+    return options
 
 
-def _show(session: Session, result: WriteResult, what: str) -> None:
+def _refuse_empty(given: str | None, option: str) -> None:
+    if given is not None and not given:
+        message = "it is empty: give an id, or leave the option out"
+        raise click.BadParameter(message, param_hint=option)
+
+
+def show_written(session: Session, result: WriteResult, what: str) -> None:
+    """Print what a write of one mutation did."""
     output = session.output
     if session.json:
         output.document(document(result))

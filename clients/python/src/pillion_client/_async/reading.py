@@ -160,7 +160,9 @@ class AsyncReading(AsyncCaller):
         if "deadline_seconds" in options:
             read["deadline_seconds"] = options["deadline_seconds"]
         try:
-            return await self.get_fact(key.subject, key.attribute, key.context, **read)
+            return await self.get_fact(
+                key.subject, key.attribute, key.context, member=key.member, **read
+            )
         except NotFound:
             return None
 

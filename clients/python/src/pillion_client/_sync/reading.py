@@ -161,7 +161,7 @@ class Reading(Caller):
         if "deadline_seconds" in options:
             read["deadline_seconds"] = options["deadline_seconds"]
         try:
-            return self.get_fact(key.subject, key.attribute, key.context, **read)
+            return self.get_fact(key.subject, key.attribute, key.context, member=key.member, **read)
         except NotFound:
             return None
 

@@ -16,6 +16,7 @@ from pillion_client.enums import EmbeddingMode, MemoryKind, SourceKind
 from pillion_client.errors import AlreadyExists, FactConflict, VersionMismatch
 from pillion_client.limits import UPDATE_ATTEMPTS_MAX
 from pillion_client.models import (
+    WHOLE,
     FactKey,
     Memory,
     Source,
@@ -23,6 +24,7 @@ from pillion_client.models import (
     SubjectLike,
     Unchanged,
     Value,
+    Whole,
 )
 from pillion_client.mutations import (
     AddMemory,
@@ -39,11 +41,13 @@ from pillion_client.preconditions import (
     Precondition,
     must_exist,
     must_not_exist,
+    unconditional,
     version_equals,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from datetime import datetime
 
     from pillion_client.options import EpisodeOptions, FactOptions, StatementOptions, WriteOptions
     from pillion_client.results import WriteResult
@@ -149,18 +153,23 @@ class Writing(Reading, Caller):
         target: str | FactKey,
         *,
         precondition: Precondition,
+        valid_to: datetime | None = None,
         **options: Unpack[WriteOptions],
     ) -> WriteResult:
-        """End a memory, or the row of a key that holds now, without a successor.
+        """End a memory, or the row of a key, without a successor, from an instant on.
 
-        For another instant than now, write a ``Retract`` with ``valid_to``.
+        Args:
+            target: A memory's id, or a key, whose row that holds at the instant is meant.
+            precondition: What must hold of it.
+            valid_to: The instant; None: now.
+            **options: Everything else about the call.
         """
-        return self.write(Retract(target, precondition), **options)
+        return self.write(Retract(target, precondition, valid_to), **options)
 
     def restore(
         self, memory_id: str, *, precondition: Precondition, **options: Unpack[WriteOptions]
     ) -> WriteResult:
-        """Take a retraction back."""
+        """Take the last retraction of a memory back."""
         return self.write(Restore(memory_id, precondition), **options)
 
     def close_open_item(
@@ -181,10 +190,15 @@ class Writing(Reading, Caller):
         function: Callable[[Memory | None], Value | Unchanged],
         *,
         source: Source,
+        member: Value | Whole = WHOLE,
         attempts_max: int = UPDATE_ATTEMPTS_MAX,
         **given: Unpack[FactOptions],
     ) -> WriteResult | None:
         """Read a fact, make a new value of it, and write that, unless somebody wrote between.
+
+        Of an attribute that is registered as a set, one ``member`` is read, and the new value
+        takes its place: the member is retracted where the new value begins, in the same write. A
+        member that the set does not have is added.
 
         Args:
             subject: Whom or what the fact is about.
@@ -193,6 +207,7 @@ class Writing(Reading, Caller):
                 ``UNCHANGED`` to end without a write. It is called anew whenever somebody else
                 wrote first, so it must do nothing but compute; an error of it ends the update.
             source: Who states the new value.
+            member: Which member of a set, by its value.
             attempts_max: How often to begin. Each attempt is a request of its own; one whose
                 answer was lost is settled by sending that very request again.
             **given: Everything else about the fact, and about the call. ``deadline_seconds``
@@ -213,7 +228,7 @@ class Writing(Reading, Caller):
             message = f"update_fact needs at least one attempt, not {attempts_max}"
             raise ValueError(message)
         about = Subject.parse(subject) if isinstance(subject, str) else subject
-        key = FactKey(about, attribute, given.get("context", ""))
+        key = FactKey(about, attribute, given.get("context", ""), member)
         fields, options = _requests.without_write_options(given)
         ends_at = time.monotonic() + self._seconds(options)
         # The version of a key whose rows are all ended: no row shows it, only a refusal does.
@@ -234,7 +249,7 @@ class Writing(Reading, Caller):
             )
             options["deadline_seconds"] = max(0.0, ends_at - time.monotonic())
             try:
-                return self.write(change, **options)
+                return self.write(change, *_instead(current, key, value, given), **options)
             except (VersionMismatch, AlreadyExists) as refusal:
                 pause = min(0.5, 0.01 * 2.0**attempt) * random.random()  # noqa: S311  (spreads writers out)
                 refusal.attempts = attempt
@@ -247,6 +262,18 @@ class Writing(Reading, Caller):
                 learned = refusal.current
             runtime.sleep(pause)
             attempt += 1
+
+
+def _instead(
+    current: Memory | None, key: FactKey, value: Value, given: FactOptions
+) -> tuple[Retract, ...]:
+    """Return what takes a member out of a set whose place another value has, if it is another.
+
+    What is demanded of the key's version stands with the new value, which is in the same write.
+    """
+    if current is None or isinstance(key.member, Whole) or value == current.value:
+        return ()
+    return (Retract(current.id, unconditional, given.get("valid_from")),)
 
 
 def _lost_the_race(refusal: VersionMismatch | AlreadyExists) -> bool:
