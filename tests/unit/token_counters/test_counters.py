@@ -6,6 +6,10 @@ import base64
 import hashlib
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pillion.bootstrap import _token_counters
+from pillion.config import Settings, SettingsError
 from pillion.token_counters import estimate, lengths, tiktoken_file
 from pillion.token_counters.errors import CounterMisconfiguredError, CounterNotConfiguredError
 from pillion.token_counters.registry import create_counters
@@ -86,6 +90,13 @@ def test_the_estimate(text, tokens):
     assert estimate.create({}).count(text) == tokens
 
 
+@given(st.text(alphabet=st.characters(max_codepoint=127), max_size=60))
+def test_the_short_way_for_ascii_is_the_rule(text):
+    """An umlaut at the end takes the long way, and costs one token more."""
+    counter = estimate.create({})
+    assert counter.count(text) == counter.count(text + " \u00fc") - 1
+
+
 def test_the_default_is_always_there():
     made = create_counters({}, {})
     assert list(made) == ["estimate"]
@@ -105,6 +116,12 @@ def test_what_cannot_be_is_refused_at_start_up():
         create_counters(FACTORIES, {"nosuch": {}})
     with pytest.raises(CounterMisconfiguredError, match="it makes no counter"):
         create_counters({"odd": lambda _: object()}, {})
+
+
+def test_a_wrong_setting_is_named_at_start_up():
+    with pytest.raises(SettingsError, match=r"^token_counters: none is called 'nosuch'"):
+        _token_counters(Settings(token_counters={"nosuch": {"file": "x"}}))
+    assert "estimate" in _token_counters(Settings())
 
 
 def vocabulary(path, lines):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pillion.domain.queries import PLAIN_RANKING, PLAIN_READ
 from pillion.domain.scope import MAIN_CONTEXT
@@ -163,22 +163,30 @@ def assemble(
     """
     distinct, reasons = _distinct(candidates)
     purse = _Purse(token_budget, section_budgets)
-    taken: dict[Section, list[tuple[Candidate, int]]] = {}
+    taken: dict[Section, list[_Taken]] = {}
     for section in SERVED:
         allowance = purse.open(section)
         taken[section] = _fill(section, distinct[section], allowance, count)
-        purse.close(section, allowance, sum(cost for _, cost in taken[section]))
+        purse.close(section, allowance, sum(one.cost for one in taken[section]))
     text = _text(taken)
     tokens = count(text)
     while tokens > token_budget and _drop(taken, tokens - token_budget):
         text = _text(taken)
         tokens = count(text)
     lines = tuple(
-        Line(section, one.memory, one.line, count(one.line))
+        Line(section, one.candidate.memory, one.candidate.line, one.tokens)
         for section, shown in _shown(taken)
         for one in shown
     )
     return Context(lines, text, tokens, tuple(_omitted(candidates, taken, reasons)))
+
+
+class _Taken(NamedTuple):
+    """A candidate that goes in, its tokens, and what it costs with what is around it."""
+
+    candidate: Candidate
+    tokens: int
+    cost: int
 
 
 class _Purse:
@@ -239,59 +247,61 @@ def _saying(memory: Memory) -> tuple[object, ...]:
 
 def _fill(
     section: Section, candidates: Sequence[Candidate], allowance: int, count: Callable[[str], int]
-) -> list[tuple[Candidate, int]]:
-    """Return the candidates that fit, each with what it costs."""
+) -> list[_Taken]:
+    """Return the candidates that fit."""
     exact = section is Section.FACTS
     if exact:
         candidates = sorted(
             candidates, key=lambda one: (not one.memory.is_fact, len(one.line) > LONG_LINE)
         )
-    taken: list[tuple[Candidate, int]] = []
+    taken: list[_Taken] = []
     left = allowance
-    heading = count(HEADINGS[section] + _END) if candidates else 0
+    end = count(_END)
+    heading = count(HEADINGS[section]) + end if candidates else 0
     for one in candidates:
-        cost = count(one.line + _END) + (0 if taken else heading)
+        tokens = count(one.line)
+        cost = tokens + end + (0 if taken else heading)
         if cost <= left:
-            taken.append((one, cost))
+            taken.append(_Taken(one, tokens, cost))
             left -= cost
         elif exact:
             break
     return taken
 
 
-def _drop(taken: Mapping[Section, list[tuple[Candidate, int]]], excess: int) -> bool:
+def _drop(taken: Mapping[Section, list[_Taken]], excess: int) -> bool:
     """Drop lines that were served last, until they make up for an excess; False: none is left."""
     dropped = False
     for section in reversed(SERVED):
         while taken[section] and excess > 0:
-            excess -= max(1, taken[section].pop()[1])
+            excess -= max(1, taken[section].pop().cost)
             dropped = True
     return dropped
 
 
 def _shown(
-    taken: Mapping[Section, Sequence[tuple[Candidate, int]]],
-) -> Iterator[tuple[Section, list[Candidate]]]:
+    taken: Mapping[Section, Sequence[_Taken]],
+) -> Iterator[tuple[Section, list[_Taken]]]:
     """Yield the sections that have lines, in the order in which they are shown."""
     for section in Section:
         if taken[section]:
-            yield section, sorted((one for one, _ in taken[section]), key=lambda one: one.place)
+            yield section, sorted(taken[section], key=lambda one: one.candidate.place)
 
 
-def _text(taken: Mapping[Section, Sequence[tuple[Candidate, int]]]) -> str:
+def _text(taken: Mapping[Section, Sequence[_Taken]]) -> str:
     lines: list[str] = []
     for section, shown in _shown(taken):
         lines.append(HEADINGS[section])
-        lines += [one.line for one in shown]
+        lines += [one.candidate.line for one in shown]
     return _END.join(lines)
 
 
 def _omitted(
     candidates: Mapping[Section, Sequence[Candidate]],
-    taken: Mapping[Section, Sequence[tuple[Candidate, int]]],
+    taken: Mapping[Section, Sequence[_Taken]],
     reasons: Mapping[int, str],
 ) -> Iterator[Omitted]:
-    shown = {id(one) for lines in taken.values() for one, _ in lines}
+    shown = {id(one.candidate) for lines in taken.values() for one in lines}
     for section in Section:
         for one in candidates.get(section, ()):
             if id(one) not in shown:

@@ -25,6 +25,9 @@ _PIECES: Final = re.compile(
     r"|[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"  # kana, ideographs, syllables
     r"|[^\s\w]|\w"
 )
+_ASCII_WORDS: Final = re.compile(r"[A-Za-z]+")
+# Beyond these a sum of fractions is noise, which rounding up would make a token.
+_DIGITS: Final = 6
 _CJK_FROM: Final = "\u3040"
 _CYRILLIC_FROM: Final = "\u0250"
 _TOKENS_PER_CJK: Final = 0.85
@@ -41,7 +44,17 @@ class EstimatingCounter:
 
     def count(self, text: str) -> int:
         """Return about how many tokens a text has."""
-        return math.ceil(sum(map(_tokens, _PIECES.findall(text))))
+        if text.isascii():
+            return math.ceil(_of_ascii(text))
+        return math.ceil(round(sum(map(_tokens, _PIECES.findall(text))), _DIGITS))
+
+
+def _of_ascii(text: str) -> float:
+    """Return the same for the commonest case, in a few steps over the whole text."""
+    lengths = list(map(len, _ASCII_WORDS.findall(text)))
+    beyond = sum(length - _WHOLE_WORD_LETTERS for length in lengths if length > _WHOLE_WORD_LETTERS)
+    single = len("".join(text.split())) - sum(lengths)
+    return len(lengths) + single + round(beyond / _LETTERS_PER_TOKEN_ASCII, _DIGITS)
 
 
 def _tokens(piece: str) -> float:
