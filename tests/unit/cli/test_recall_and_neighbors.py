@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from pillion_proto.memory.v1 import memory_service_pb2 as pb
-from pillion_proto.memory.v1 import search_pb2, types_pb2
+from pillion_proto.memory.v1 import search_pb2
 
 ID = "11111111-1111-4111-8111-111111111111"
 CONTEXT = pb.RecallResponse(
