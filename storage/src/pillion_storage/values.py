@@ -203,6 +203,7 @@ class PartitionStats:
     tokens: int
     oldest_history: int  # the oldest revision that can be read
     oldest_change: int  # the oldest revision in the feed
+    before_feed_recorded_at: int = 0  # when the revision just before that was recorded; 0: none was
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,12 +5,14 @@ import threading
 
 import pytest
 from pillion.domain.errors import Reason
+from pillion.domain.limits import OPERATION_KEPT_US
 from pillion.domain.mutations import Outcome
 from pillion.domain.operations import OperationState
 from pillion.domain.schemas import ExistingValues
 from pillion.domain.values import Value, ValueKind
 from pillion.jobs.operations import OperationsJob
 from pillion.service import migrating
+from pillion.service.draft import Draft
 from pillion.service.operations import RunningOperations
 from pillion_testing.fakes import uuid7
 from pillion_testing.migrating import INFERRED, NUMBER, TEXT, TO_INT, ByHand, history
@@ -108,3 +110,45 @@ def test_an_operation_that_cannot_go_on_keeps_no_other_waiting():
     assert finished.wait(10)
     job.stop()
     service.close()
+
+
+def test_a_request_is_remembered_for_longer_than_its_operation(hand):
+    hand.service.register(TEXT)
+    hand.service.put("7")
+    hand.service.register(NUMBER, existing=ExistingValues.MAY_DIFFER)
+    first = hand.migrate(TO_INT, request_id="r", body_digest=b"d").operation
+    hand.finish(first)
+    hand.service.clock.advance(OPERATION_KEPT_US + 1)
+    hand.finish(hand.migrate(TO_INT).operation)  # whoever begins another sweeps
+    assert refusal(lambda: hand.get(first)).reason is Reason.NOT_FOUND
+    again = refusal(lambda: hand.migrate(TO_INT, request_id="r", body_digest=b"d"))
+    assert again.reason is Reason.ALREADY_ENDED
+    assert again.metadata["operation"] == str(first.id)
+
+
+@pytest.mark.parametrize("rows", [40, 160])
+def test_a_long_key_goes_back_in_one_pass(hand, monkeypatch, rows):
+    """What a roll-back goes through grows with the rows, not with their square."""
+    service = hand.service
+    service.register(TEXT)
+    for number in range(rows):
+        service.put(str(number), valid_from=2 * number + 1)
+        service.put(str(number), valid_from=2 * number + 2)
+    service.register(NUMBER, existing=ExistingValues.MAY_DIFFER)
+    operation = hand.migrate(TO_INT).operation
+    while hand.service.value_at(2 * rows) != rows - 1:
+        hand.step(operation)
+    back = hand.roll_back(operation)
+    gone_through = 0
+    scan = Draft.scan
+
+    def counted(*arguments, **options):
+        nonlocal gone_through
+        for found in scan(*arguments, **options):
+            gone_through += 1
+            yield found
+
+    monkeypatch.setattr(Draft, "scan", counted)
+    hand.finish(back)
+    assert [service.value_at(2 * n + 2) for n in range(rows)] == [str(n) for n in range(rows)]
+    assert 0 < gone_through <= 4 * rows

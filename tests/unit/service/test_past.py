@@ -196,7 +196,7 @@ def test_below_the_oldest_kept_revision_every_read_is_refused(service):
 
 
 def test_a_feed_that_ends_sooner_ends_the_past_but_no_history(service):
-    """A revision is read with the instant it was recorded at, and that is in the feed."""
+    """A revision is read with the instant it was recorded at: the feed, and the one before it."""
     one = told(service)
     before, _, _ = service.history(key_of())
     service.store.trim(ACME, history_before=2, feed_before=5, tokens_before_us=0)
@@ -204,7 +204,9 @@ def test_a_feed_that_ends_sooner_ends_the_past_but_no_history(service):
         for call in reads(service, one, read):
             error = refused(call)
             assert error.reason is GONE
-            assert error.metadata == {"oldest_revision": "5", "newest_revision": "6"}
+            assert error.metadata == {"oldest_revision": "4", "newest_revision": "6"}
+    assert service.value_at(exact_revision=4) == "3"
+    assert service.value_at(known_at=START + 4 * SECOND) == "3"
     assert service.value_at(exact_revision=5) == "4"
     after, _, _ = service.history(key_of())
     # The versions that ended by revision 2 went; of the others everything is told, times too.

@@ -133,19 +133,27 @@ def taken_follows(draft: Draft, keys: KeySpace, key: FactKey, row: Entry, new: b
     Returns:
         Whether anything is taken from the row.
     """
+    sleep = taken_from(draft, keys, key, row)
     data = draft.get(taken_key(row.memory_id))
-    if data is None:
-        return False
-    taken = codec.decode_taken(data)
-    place = keys.sleep(key, taken.epoch)
-    asleep = draft.get(place)
-    if asleep is None:
-        return False
-    sleep = codec.decode_sleep(taken.epoch, asleep)
-    if sleep.fingerprint != row.fingerprint:
+    if sleep is None or data is None:
         return False
     owner = keys.subject(key.subject)
+    place = keys.sleep(key, sleep.until)
     draft.put(place, codec.encode_sleep(replace(sleep, fingerprint=new)), owner=owner)
+    taken = codec.decode_taken(data)
     moved = replace(taken, row=replace(taken.row, fingerprint=new))
     draft.put(taken_key(row.memory_id), codec.encode_taken(moved), owner=owner)
     return True
+
+
+def taken_from(draft: Draft, keys: KeySpace, key: FactKey, row: Entry) -> Sleep | None:
+    """Return which evidence the last retraction of a row took, if it has the row's value still."""
+    data = draft.get(taken_key(row.memory_id))
+    if data is None:
+        return None
+    epoch = codec.decode_taken(data).epoch
+    asleep = draft.get(keys.sleep(key, epoch))
+    if asleep is None:
+        return None
+    sleep = codec.decode_sleep(epoch, asleep)
+    return sleep if sleep.fingerprint == row.fingerprint else None

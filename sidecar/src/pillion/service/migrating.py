@@ -24,11 +24,11 @@ from pillion_storage.keys import (
 )
 
 from pillion.domain.errors import PillionError
-from pillion.domain.memory import MemoryStatus
+from pillion.domain.memory import FOREVER, MemoryStatus
 from pillion.domain.migrations import migrated
 from pillion.domain.operations import OperationState
 from pillion.domain.rendering import render_fact
-from pillion.service.asleep import displaced_from, sleeps_of, taken_follows
+from pillion.service.asleep import displaced_from, sleeps_of, taken_follows, taken_from
 from pillion.service.attribute_rows import AttributeRows
 from pillion.service.catalogue import schema_of
 from pillion.service.draft import Draft
@@ -338,19 +338,40 @@ class Migrating:
             return True
         key = memory.fact_key
         work.applier.timelines.touch_head(key)
-        prefix = work.keys.entries(key)
-        owner = work.keys.subject(key.subject)
-        for place, data in list(work.draft.scan(prefix, prefix_end(prefix))):
-            entry = codec.decode_entry(instant_of(place[-INSTANT_BYTES:]), data)
-            if entry.is_row and entry.memory_id == memory_id and back.value is not None:
-                moved = replace(entry, fingerprint=back.value.fingerprint)
-                work.draft.put(place, codec.encode_segment(moved), owner=owner)
-                if taken_follows(work.draft, work.keys, key, entry, moved.fingerprint):
-                    for kept, stored in displaced_from(work.draft, work.keys, key, memory_id):
-                        self._restore_evidence(work, kept, stored, memory_id)
-            elif entry.is_evidence and entry.memory_id == memory_id:
-                self._restore_evidence(work, place, data, memory_id)
+        self._restore_entries(work, key, back)
         return True
+
+    def _restore_entries(self, work: _Work, key: FactKey, back: Memory) -> None:
+        """Give a row's entry, and the evidence where it holds or was taken from, what they had.
+
+        Only there is looked, so that a key of many rows goes back in one pass.
+        """
+        place = work.keys.entry(key, back.valid_from)
+        data = work.draft.get(place)
+        entry = codec.decode_entry(back.valid_from, data) if data is not None else None
+        if entry is None or entry.memory_id != back.id or not entry.is_row or back.value is None:
+            return
+        owner = work.keys.subject(key.subject)
+        moved = replace(entry, fingerprint=back.value.fingerprint)
+        work.draft.put(place, codec.encode_segment(moved), owner=owner)
+        self._restore_between(work, key, entry.valid_from, entry.valid_to, entry.fingerprint)
+        taken = taken_from(work.draft, work.keys, key, entry)
+        if taken is None:
+            return
+        taken_follows(work.draft, work.keys, key, entry, moved.fingerprint)
+        self._restore_between(work, key, taken.start, taken.end, entry.fingerprint)
+        for kept, stored in displaced_from(work.draft, work.keys, key, back.id):
+            self._restore_evidence(work, kept, stored, back.id)
+
+    def _restore_between(
+        self, work: _Work, key: FactKey, start: int, end: int, fingerprint: bytes
+    ) -> None:
+        """Give the evidence of a value in [start, end) what it had."""
+        last = prefix_end(work.keys.entries(key)) if end == FOREVER else work.keys.entry(key, end)
+        for place, data in list(work.draft.scan(work.keys.entry(key, start), last)):
+            entry = codec.decode_entry(instant_of(place[-INSTANT_BYTES:]), data)
+            if entry.is_evidence and entry.fingerprint == fingerprint:
+                self._restore_evidence(work, place, data, entry.memory_id)
 
     def _restore_evidence(self, work: _Work, place: bytes, data: bytes, row_id: UUID) -> None:
         stated, _ = codec.decode_evidence_statement(row_id, data)

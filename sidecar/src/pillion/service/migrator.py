@@ -225,8 +225,14 @@ class Migrator:
         check_same_body(earlier.memo, command.body_digest)
         _, operation_id, values, ids = codec.unpack(earlier.memo or b"")
         operation = find_operation(Draft(self._store, partition), UUID(bytes=operation_id))
-        if operation is None:
-            raise not_found("operation", UUID(bytes=operation_id))
+        if operation is None:  # it is swept once it has ended, never before
+            name = str(UUID(bytes=operation_id))
+            raise PillionError(
+                Reason.ALREADY_ENDED,
+                f"this request began operation {name}, which ended so long ago that its record "
+                "was dropped; nothing was begun anew",
+                metadata={"operation": name},
+            )
         return MigrateAnswer(
             operation=operation,
             values=values,

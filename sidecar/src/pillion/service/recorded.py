@@ -109,7 +109,13 @@ def _recorded_at(store: Store, partition: Partition, head: Head, revision: int) 
         return head.recorded_at
     if revision == 0:
         return 0  # nothing had been recorded, so nothing is judged by it
-    return store.changes(partition, revision - 1, limit=1).changes[0].recorded_at
+    try:
+        return store.changes(partition, revision - 1, limit=1).changes[0].recorded_at
+    except HistoryGone:
+        kept = store.partition_stats(partition)
+        if revision != kept.oldest_change - 1:
+            raise
+        return kept.before_feed_recorded_at  # the one before the feed is the last with an instant
 
 
 def _touch(store: Store, partition: Partition, revision: int) -> None:
@@ -120,7 +126,7 @@ def _touch(store: Store, partition: Partition, revision: int) -> None:
 def _gone(store: Store, partition: Partition) -> PillionError:
     newest = store.head(partition).revision
     kept = store.partition_stats(partition)
-    oldest = max(kept.oldest_history, min(kept.oldest_change, newest))
+    oldest = max(kept.oldest_history, min(kept.oldest_change - 1, newest))
     return PillionError(
         Reason.HISTORY_GONE,
         "that state is older than what is kept: the oldest that can be read is that of "

@@ -366,6 +366,7 @@ class LmdbStore:
             tokens=head.tokens,
             oldest_history=head.oldest_history,
             oldest_change=head.oldest_change,
+            before_feed_recorded_at=head.before_feed_recorded_at,
         )
 
     def stats(self) -> StoreStats:

@@ -406,6 +406,7 @@ class RamStore:
                 tokens=len(shelf.tokens),
                 oldest_history=shelf.history_oldest,
                 oldest_change=shelf.feed_oldest,
+                before_feed_recorded_at=shelf.before_feed_recorded_at,
             )
 
     def stats(self) -> StoreStats:
