@@ -175,7 +175,7 @@ class IndexOfAPartition(RuleBasedStateMachine):
             return
         exact = view.table.search(query=query, now=0, profile=NEAREST, filter=ALL, k=20)
         assert len(exact) == min(20, len(self.ids))
-        assert set(exact.slots.tolist()) <= set(proposed.tolist())
+        assert set(exact.slots.tolist()) <= set(proposed.slots.tolist())
 
 
 TestIndexOfAPartition = IndexOfAPartition.TestCase

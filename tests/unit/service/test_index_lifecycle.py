@@ -166,6 +166,25 @@ def test_no_time_to_close_leaves_the_snapshot_before(opened, added):
     assert sum(added) == 40
 
 
+def test_an_index_that_was_replaced_does_not_write_over_its_successors_snapshot(opened):
+    """A partition left memory, came back and was written to, before the first was written down."""
+    service = opened()
+    fill(service, vectors(300))
+    old = settled(service)
+    residents = service.use_cases.searcher._residents
+    residents._loaded.clear()
+    fill(service, vectors(300, seed=2), start=300)
+    new = settled(service)
+    assert new is not old
+    new._save(new._index, lambda: True)
+    old._unsaved = 10_000
+    old._save(old._index, lambda: True)
+    old.stop(save_within_seconds=60)
+    assert new.saved_revision == new.covered > old.covered
+    read = residents._snapshots.of(ACME).load(residents.get(ACME).view.space)
+    assert read.manifest.live == 600
+
+
 def test_without_a_directory_nothing_is_kept(opened, tmp_path):
     service = opened(index=False)
     fill(service, vectors(300))

@@ -128,7 +128,10 @@ class PartitionSnapshots:
             with self._lock, self._sealing() as seal:
                 captured = capture()
                 recorded_at = self._recorded_at(captured.revision) if captured else None
-                if captured is None or recorded_at is None or captured.revision < self._oldest:
+                if captured is None or recorded_at is None:
+                    return 0
+                # The latter: this index left memory while another one took its place.
+                if captured.revision < max(self._oldest, self.revision):
                     return 0
                 made = self._snapshot(captured, space, recorded_at, recall)
                 self._path.parent.mkdir(mode=0o700, exist_ok=True)

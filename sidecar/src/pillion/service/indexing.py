@@ -254,8 +254,9 @@ class VectorIndex:
                 self._take_some(index)
             elif not self._tidy(index):
                 self._rest()
-        if self._save_until is not None and self._worth(CLOSING_SHARE, 1):
-            self._save(index, lambda: self._clock() < (self._save_until or 0.0))
+        until = self._save_until
+        if until is not None and self._clock() < until and self._worth(CLOSING_SHARE, 1):
+            self._save(index, lambda: self._clock() < until)
 
     def _rest(self) -> None:
         with self._lock:

@@ -172,6 +172,6 @@ class Resident:
         if memories:
             index.note(self._rows.upsert(table, memories, revision))
 
-    def close(self) -> None:
-        """Stop the index's work, and keep what it has learnt if that is worth it."""
-        self.view.ann.stop(save_within_seconds=SAVE_SECONDS)
+    def close(self, save_within_seconds: float = SAVE_SECONDS) -> None:
+        """Stop the index's work, and write the index down if that is worth it and in time."""
+        self.view.ann.stop(save_within_seconds)

@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import time
 from collections import OrderedDict
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
 
-from pillion.service.resident import Resident
+from pillion.service.resident import SAVE_SECONDS, Resident
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -186,11 +187,12 @@ class Residents:
         return held.future.result()
 
     def close(self) -> None:
-        """Stop the work of every partition in memory."""
+        """Stop the work of every partition in memory; together they may write for a while."""
+        until = time.monotonic() + SAVE_SECONDS
         with self._lock:
             loaded = list(self._loaded.values())
             self._loaded.clear()
         for held in loaded:
             if held.future.done() and held.future.exception() is None:
-                held.future.result().close()
+                held.future.result().close(max(0.0, until - time.monotonic()))
         self._closing.shutdown()
