@@ -67,7 +67,7 @@ class GraphState:
     @classmethod
     def of(cls, index: hnswlib.Index) -> GraphState:
         """Copy the memory of a graph. The caller keeps others from changing it meanwhile."""
-        told = index.__getstate__()[0]
+        told = _told(index)
         count = int(told["cur_element_count"])
         level0 = told["data_level0"].view(np.uint8)
         return cls(
@@ -183,7 +183,9 @@ class GraphState:
             "link_lists": self.upper.view(np.int8),
         }
         made = hnswlib.Index.__new__(hnswlib.Index)
-        made.__setstate__((params,))
+        # pybind11 gives the class this method; its stub doesn't tell.
+        put: Any = getattr(made, "__setstate__")  # noqa: B009
+        put((params,))
         return made
 
 
@@ -198,7 +200,14 @@ def _empty(
 ) -> dict[str, Any]:
     index = hnswlib.Index(space="ip", dim=dimension)
     index.init_index(max_elements=capacity, M=m, ef_construction=ef_construction, random_seed=seed)
-    return dict(index.__getstate__()[0])
+    return dict(_told(index))
+
+
+def _told(index: hnswlib.Index) -> dict[str, Any]:
+    """What an index says of itself to be pickled."""
+    state: Any = index.__getstate__()
+    told: dict[str, Any] = state[0]
+    return told
 
 
 def _check_links(
