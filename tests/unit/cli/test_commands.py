@@ -249,6 +249,7 @@ PREVIEW = pb.ForgetResponse(report={"memories": 3, "dry_run": True, "sample_ids"
 )
 def test_forget_shows_first_and_does_it_only_when_told(at, server, given, runs):
     server.script("Forget", PREVIEW)
+    server.script("BatchGet", pb.BatchGetResponse(items=[{}]))
     outcome = at("forget", *given)
     assert outcome.code == 0
     assert [call.request.run for call in server.calls("Forget")] == runs
@@ -257,6 +258,26 @@ def test_forget_shows_first_and_does_it_only_when_told(at, server, given, runs):
     assert ("--yes" in outcome.err) == (
         runs == [pb.FORGET_RUN_DRY_RUN] and "--dry-run" not in given
     )
+
+
+def test_a_preview_says_what_would_be_taken(at, server):
+    server.script("Forget", PREVIEW)
+    server.script("BatchGet", pb.BatchGetResponse(items=[{"record": {"memory": FACT}}]))
+    outcome = at("forget", "--subject", "user:mira")
+    assert list(server.calls("BatchGet")[0].request.targets) == [pb.RecordTarget(memory_id="m1")]
+    assert f"{FACT.id}\tuser:mira\tpassport_deadline" in outcome.out
+    assert "2026-06-30 [/]" in outcome.out
+
+
+@pytest.mark.parametrize("mode", ["expire", "retract"])
+def test_forget_says_that_nothing_was_left_to_do(at, server, mode):
+    server.script("Forget", pb.ForgetResponse(report={"memories": 0}))
+    assert "nothing was left to do" in at("forget", "m1", "--mode", mode).out
+
+
+def test_the_shared_options_are_told_by_a_group_too(at):
+    for name in ("schema", "write"):
+        assert "--tenant" in at(name, "--help").out
 
 
 def test_forget_for_programs(at, server):

@@ -7,6 +7,7 @@ from grpc import StatusCode
 from pillion.cli.output import Output
 from pillion_client.testing import failure
 from pillion_proto.memory.v1 import memory_service_pb2 as pb
+from pillion_proto.memory.v1 import schema_service_pb2 as schema_pb
 from pillion_proto.memory.v1 import search_pb2, types_pb2
 
 ID = "11111111-1111-4111-8111-{:012d}"
@@ -191,3 +192,15 @@ def test_history_says_what_each_version_changed(at, server):
         "confirmed",
         "stated again",
     ]
+
+
+def test_a_narrow_list_of_attributes_says_what_its_cells_are(at, server, terminal):
+    terminal(60)
+    made = schema_pb.AttributeSchema(
+        attribute="speaks", json_schema='{"type":"string"}', schema_version=3, cardinality=2
+    )
+    server.script("ListAttributes", schema_pb.ListAttributesResponse(schemas=[made]))
+    shown = without_colours(at("schema", "list").out)
+    assert shown.startswith("speaks\n")
+    for cell in ("version 3", "values set", "subjects any", 'schema {"type":"string"}'):
+        assert cell in shown

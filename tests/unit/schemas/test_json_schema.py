@@ -103,6 +103,19 @@ def test_what_is_no_schema_is_refused(schema):
     assert len(caught.value.message) < 300
 
 
+@pytest.mark.parametrize(
+    ("schema", "place"),
+    [
+        ('{"type": "strin"}', "#/type"),
+        ('{"properties": {"type": {"type": ["string", "int"]}}}', "#/properties/type/type"),
+    ],
+)
+def test_a_type_that_is_none_is_answered_with_those_that_are(schema, place):
+    with pytest.raises(PillionError) as caught:
+        COMPILER.compile(schema)
+    assert f"at {place}: is none of array, boolean, integer, null" in caught.value.message
+
+
 def test_formats_are_checked_and_unknown_ones_ignored():
     assert problems({"format": "date-time"}, "2026-06-30T00:00:00Z") == []
     assert problems({"format": "no such format"}, "x") == []

@@ -6,16 +6,18 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
-from pillion_client import FactKey, ForgetMode, Whole
+from pillion_client import FactKey, ForgetMode, Memory, PermissionDenied, Whole
 
 from pillion.cli.documents import document
 from pillion.cli.parameters import SUBJECT
 from pillion.cli.selecting import member_options, taken_member
 from pillion.cli.session import Session, pass_session, shared_options
+from pillion.cli.show import what
 
 if TYPE_CHECKING:
-    from pillion_client import ForgetResult, Subject
+    from pillion_client import Client, ForgetResult, Subject
 
+_SHOWN = 10
 _MODES = [mode.value for mode in ForgetMode if mode is not ForgetMode.UNSPECIFIED]
 
 
@@ -70,16 +72,22 @@ def forget(
         selector["fact"] = replace(selector["fact"], member=member)
     call = {**selector, "mode": mode, "reason_code": reason_code}
     made: dict[str, ForgetResult] = {}
+    taken: list[Memory] = []
     with session.client() as client:
         if dry_run or not ids:
             made["preview"] = client.forget(**call, dry_run=True)
+            taken = [] if session.json else _examples(client, made["preview"])
         if not dry_run and (ids or yes):
             made["result"] = client.forget(**call, dry_run=False)
     if session.json:
         session.output.document(document(made))
         return
     for name, result in made.items():
-        _show(session, result, "would be forgotten" if name == "preview" else "forgotten")
+        preview = name == "preview"
+        _show(session, result, "would be forgotten" if preview else "forgotten")
+        if preview:
+            for memory in taken:
+                session.output.record((memory.id, str(memory.subject), what(memory)), 3)
     if "result" not in made and not dry_run:
         session.output.note("nothing was changed; say --yes to do it")
 
@@ -109,6 +117,17 @@ def _selector(
     return {"fact": FactKey(subject, attribute, *contexts)}
 
 
+def _examples(client: Client, preview: ForgetResult) -> list[Memory]:
+    """Return some of the memories that a preview is of, to show what they say."""
+    ids = preview.report.sample_ids[:_SHOWN] if preview.report is not None else ()
+    if not ids:
+        return []
+    try:
+        return [one for one in client.batch_get(ids) if isinstance(one, Memory)]
+    except PermissionDenied:  # who may forget need not be one who may read
+        return []
+
+
 def _show(session: Session, result: ForgetResult, done: str) -> None:
     output = session.output
     report = result.report
@@ -119,10 +138,12 @@ def _show(session: Session, result: ForgetResult, done: str) -> None:
     output.line(
         f"{done}: {report.memories} memories, {report.episodes} episodes, {report.derived} derived"
     )
+    if not (report.memories or report.episodes):
+        output.line("nothing was left to do: all of it had ended, or was forgotten before")
     output.pairs(
         "",
         [
-            ("for example", ", ".join(report.sample_ids[:10])),
+            ("for example", ", ".join(report.sample_ids[:_SHOWN])),
             ("exempt", ", ".join(report.exempt_ids)),
             ("receipt", report.receipt.id if report.receipt else ""),
         ],

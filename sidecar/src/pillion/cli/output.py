@@ -63,10 +63,18 @@ class Output:
         else:  # not through rich, which makes spaces of tabs
             sys.stdout.write(text + "\n")
 
-    def records(self, columns: Sequence[str], rows: Sequence[Sequence[str]], lead: int) -> None:
+    def records(
+        self,
+        columns: Sequence[str],
+        rows: Sequence[Sequence[str]],
+        lead: int,
+        *,
+        labelled: bool = False,
+    ) -> None:
         """Print records for people; the first ``lead`` columns are what matters of each.
 
-        Only the last of these may wrap.
+        Only the last of these may wrap. ``labelled``: where there is no room for a table, and so
+        for no heads of columns, the cells behind those say what they are.
         """
         if not self._out.is_terminal:
             for row in rows:
@@ -80,7 +88,7 @@ class Output:
             self._out.print(table)
         else:
             for row in rows:
-                self._block(row, lead)
+                self._block(_labelled(columns, row, lead) if labelled else row, lead)
 
     def record(self, row: Sequence[str], lead: int) -> None:
         """Print one of many records that come one by one, never as a table."""
@@ -172,6 +180,12 @@ def _hanging(text: str, width: int) -> str:
         expand_tabs=False,
         replace_whitespace=False,
     )
+
+
+def _labelled(columns: Sequence[str], row: Sequence[str], lead: int) -> list[str]:
+    """Return a row whose cells from ``lead`` on say what they are."""
+    named = zip(columns[lead:], row[lead:], strict=True)
+    return [*row[:lead], *(f"{name} {cell}" if cell else "" for name, cell in named)]
 
 
 def _one_line(text: str) -> str:

@@ -36,6 +36,7 @@ _LOOK_SECONDS = 1.0
 
 
 @click.group()
+@shared_options()
 def schema() -> None:
     """Register attributes with a JSON Schema, and look at what is registered."""
 
@@ -166,7 +167,7 @@ def list_(session: Session) -> None:
             return
         rows = [_row(one) for one in found]
     if rows:
-        output.records(_COLUMNS, rows, lead=1)
+        output.records(_COLUMNS, rows, lead=1, labelled=True)
     else:
         output.line("no attribute is registered")
 

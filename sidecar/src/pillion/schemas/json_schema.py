@@ -57,6 +57,8 @@ _INSTEAD: Final = {
     "PropertyNames": "a property's name is not allowed",
     "UniqueItems": "items repeat",
 }
+# What JSON Schema knows as types, where it says only that a word is none.
+_TYPES: Final = ("array", "boolean", "integer", "null", "number", "object", "string")
 
 
 class CompiledSchema:
@@ -108,6 +110,8 @@ def _why(error: jsonschema_rs.ValidationError, where: str) -> str:
             "is no regular expression that this server takes: look-around and back-references are "
             "not supported, and large repetitions are too expensive"
         )
+    if where.endswith("/type") and type(error.kind).__name__.endswith("AnyOf"):
+        return f"is none of {', '.join(_TYPES)}, and no list of some of them"
     return _shortened(error.message.replace(_MASK, "it"))
 
 
