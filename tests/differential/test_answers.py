@@ -96,7 +96,15 @@ MADE = {
 memories = st.fixed_dictionaries(MADE).map(lambda made: Memory(**made))
 partitions = st.builds(Partition, names, names)
 hits = st.builds(
-    Hit, memories, shares, shares, shares, shares, st.none() | st.floats(-1, 1, width=32)
+    Hit,
+    memories,
+    shares,
+    shares,
+    shares,
+    shares,
+    st.none() | st.floats(-1, 1, width=32),
+    older=st.booleans(),
+    folded=id_lists,
 )
 search_answers = st.builds(
     SearchAnswer,
@@ -115,9 +123,11 @@ def test_the_shapes_that_are_written_by_hand_are_known_here():
     assert set(MADE) == {one.name for one in fields(Memory)}
     assert Hit._fields == (
         "memory", "score", "relevance", "recency", "importance", "cosine", "vector",
+        "path", "older", "folded",
     )  # fmt: skip
     assert {one.name for one in fields(SearchAnswer)} == {
         "hits", "revision", "exactness", "path", "admitted", "vectors_pending", "bound", "plan",
+        "trace",  # an answer with one is never written by hand
     }  # fmt: skip
     assert {one.name for one in fields(Found)} == {"memory", "episode", "vector"}
     for message, names_by_number in (

@@ -128,7 +128,8 @@ def drafts(draw):
     return {
         "subject": draw(subjects),
         "context": draw(contexts),
-        "text": draw(st.sampled_from(["tea", "coffee", "Käse"])),
+        # Without a word that says what it is about: groups of statements have laws of their own.
+        "text": draw(st.sampled_from(["no 1", "no 2", "ñö 3"])),
         "kind": draw(st.sampled_from(list(MemoryKind))),
         "importance": draw(shares),
         "labels": draw(label_sets),
@@ -345,13 +346,13 @@ class ServiceMachine(RuleBasedStateMachine):
     def capture_episode(self, who, subject, context, indexed):
         tenant = self.tenants[who]
         answer = self.write(
-            tenant, episode("heard", subject=subject, context=context, indexed=indexed)
+            tenant, episode("no 4", subject=subject, context=context, indexed=indexed)
         )
         (result,) = answer.results
         tenant.episodes[result.id] = {
             "subject": subject,
             "context": context,
-            "content": "heard",
+            "content": "no 4",
             "memory_id": result.memory_id,
             "expired_at": FOREVER,
             "version": answer.revision,
@@ -361,7 +362,7 @@ class ServiceMachine(RuleBasedStateMachine):
             tenant.memories[result.memory_id] = {
                 "subject": subject,
                 "context": context,
-                "text": "heard",
+                "text": "no 4",
                 "kind": MemoryKind.EPISODIC,
                 "status": MemoryStatus.STATED,
                 "confirmation": None,
@@ -381,7 +382,7 @@ class ServiceMachine(RuleBasedStateMachine):
         stale=st.sampled_from([None, False, True]),
         importance=shares,
         labels=label_sets,
-        text=st.sampled_from([None, "tea", "water"]),
+        text=st.sampled_from([None, "no 1", "no 5"]),
         vector=st.sampled_from(VECTORS),
     )
     def patch_memory(self, who, which, stale, importance, labels, text, vector):

@@ -411,9 +411,6 @@ def test_a_bad_search_is_refused_by_its_field(field, request_):
 NOT_SERVED = [
     ("NESTED_FILTERS", queries.search_from_wire, wire.SearchRequest(filter={"any_of": [{}]})),
     ("NESTED_FILTERS", queries.search_from_wire, wire.SearchRequest(filter={"none_of": [{}]})),
-    ("SEARCH_TRACE", queries.search_from_wire, wire.SearchRequest(include_trace=True)),
-    ("DIVERSITY", queries.search_from_wire, wire.SearchRequest(ranking={"diversity": 0.5})),
-    ("STATEMENT_GROUPS", queries.search_from_wire, wire.SearchRequest(older_statements=2)),
     (
         "EXTRACTION",
         mutations.mutation_from_wire,

@@ -43,6 +43,14 @@ INDEX_FROM_DEFAULT: Final = 150_000
 REQUEST_ID_BYTES_MAX: Final = 64
 # Beyond this a caller wants List or Export; the whole answer must fit one message.
 RESULTS_MAX: Final = 1000
+# Candidates beyond the answer that are looked at for a later statement of what is in it, and the
+# fewest among which a diverse answer is chosen: their memories are decoded, their vectors compared.
+WINDOW_MORE_MIN: Final = 10
+DIVERSITY_WINDOW_MIN: Final = 64
+# How far they are followed where repeated statements fill most of them.
+WINDOW_MAX: Final = 512
+# Candidates that a trace tells of; the contract's own number.
+TRACE_CANDIDATES_MAX: Final = 200
 PAGE_SIZE_DEFAULT: Final = 50
 PAGE_SIZE_MAX: Final = 1000
 HISTORY_PAGE_DEFAULT: Final = 100

@@ -95,6 +95,46 @@ class Filter:
             and (not self.value_subjects or memory.value_subject in self.value_subjects)
         )
 
+    def first_refusal(self, memory: Memory, as_of: int, now: int) -> str | None:
+        """Return the condition that keeps a memory out, by the contract's name; None: none does.
+
+        Of several it is the one that `admits` looks at first.
+        """
+        conditions = (
+            ("include_retracted", self.include_retracted or memory.on_timeline),
+            ("validity", not self.valid_only or memory.valid_from <= as_of < memory.valid_to),
+            ("include_expired", self.include_expired or memory.recallable_at(now)),
+            ("subjects", not self.subjects or memory.subject in self.subjects),
+            ("contexts", not self.contexts or memory.context in self.contexts),
+            ("kinds", not self.kinds or memory.kind in self.kinds),
+            ("statuses", not self.statuses or memory.status in self.statuses),
+            ("attributes", not self.attributes or memory.attribute in self.attributes),
+            ("labels_all", self.labels_all.issubset(memory.labels)),
+            ("labels_any", not self.labels_any or not self.labels_any.isdisjoint(memory.labels)),
+            ("labels_none", self.labels_none.isdisjoint(memory.labels)),
+            ("created", self.created.holds(memory.created_at)),
+            ("valid_from", self.valid_from.holds(memory.valid_from)),
+            ("importance_min", memory.importance >= self.importance_min),
+            ("confidence_min", memory.confidence >= self.confidence_min),
+            ("source_kinds", not self.source_kinds or memory.source.kind in self.source_kinds),
+            ("episode_ids", not self.episode_ids or self._admits_episodes(memory)),
+            (
+                "derived_from",
+                not self.derived_from or not self.derived_from.isdisjoint(memory.derived_from),
+            ),
+            ("session_ids", not self.session_ids or memory.session_id in self.session_ids),
+            ("facts", self.facts is None or self.facts is memory.is_fact),
+            ("edges", not self.edges or memory.value_subject is not None),
+            (
+                "value_subjects",
+                not self.value_subjects or memory.value_subject in self.value_subjects,
+            ),
+        )
+        for name, holds in conditions:
+            if not holds:
+                return name
+        return None if self.admits(memory, as_of, now) else "nested"
+
     def admits_all(self, memories: Sequence[Memory], as_of: int, now: int) -> bool:
         """Return whether every memory takes part."""
         if self is not PLAIN_FILTER:
@@ -205,6 +245,13 @@ class ReadAt:
 PLAIN_READ = ReadAt()
 
 
+class OlderStatements(IntEnum):
+    """What becomes of older statements of the same thing. Numbers as in the contract."""
+
+    FOLLOW = 1
+    FOLD = 2
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchQuery:
     """A search. ``vector`` is little-endian float32."""
@@ -219,6 +266,8 @@ class SearchQuery:
     include_vectors: bool = False
     recall_target: float = RECALL_TARGET_DEFAULT
     expansion: Expansion | None = None
+    older_statements: OlderStatements = OlderStatements.FOLLOW
+    include_trace: bool = False
 
 
 class Exactness(IntEnum):
@@ -241,6 +290,8 @@ class Hit(NamedTuple):
     """One memory that a search returned; ``cosine`` None when a vector is missing.
 
     ``path`` leads to what graph expansion added; empty: the query found it.
+    ``older``: a later statement of the same thing leads its group. ``folded``: the older
+    statements that it stands for.
     """
 
     memory: Memory
@@ -251,6 +302,39 @@ class Hit(NamedTuple):
     cosine: float | None
     vector: bytes = b""
     path: tuple[Edge, ...] = ()
+    older: bool = False
+    folded: tuple[UUID, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceCandidate:
+    """One memory that a search looked at, without content.
+
+    Attributes:
+        parts: Relevance, recency, importance.
+        cosine: None: it was not compared.
+        proposed_by: Which ways to candidates led to it; empty: only the trace did.
+        dropped_by: Why it is not in the answer; "": it is.
+    """
+
+    memory_id: UUID
+    score: float
+    parts: tuple[float, float, float]
+    cosine: float | None
+    proposed_by: tuple[str, ...]
+    dropped_by: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchTrace:
+    """How a search came to its answer: numbers and ids. Timings in microseconds by step."""
+
+    path: SearchPath
+    memories: int
+    admitted: int
+    scored: int
+    candidates: tuple[TraceCandidate, ...]
+    timings: tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -269,6 +353,7 @@ class SearchAnswer:
     vectors_pending: int
     bound: float | None = None
     plan: Plan | None = None
+    trace: SearchTrace | None = None
 
 
 @dataclass(frozen=True, slots=True)

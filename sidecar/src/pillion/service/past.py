@@ -10,17 +10,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
 import pillion_ranker as ranker
 from pillion_storage import codec
-from pillion_storage.keys import EMBEDDER_KEY, SubjectRecord, id_of, memory_key, prefix_end
+from pillion_storage.keys import (
+    EMBEDDER_KEY,
+    SubjectRecord,
+    id_of,
+    memory_key,
+    prefix_end,
+    vector_key,
+)
 
 from pillion.service.half_lives import half_lives_at
 from pillion.service.table_rows import NO_VECTORS_DIMENSION, TableRows
 from pillion.service.vectors import PENDING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
+    from uuid import UUID
 
+    from numpy.typing import NDArray
     from pillion_storage.api import Store
     from pillion_storage.keys import KeySpace
 
@@ -123,6 +133,22 @@ class Past:
             )
             yield [row.key for row in page.rows]
             start = page.next_start
+
+    def unit_vectors(
+        self, ids: Sequence[UUID], space: EmbedderIdentity | None
+    ) -> list[NDArray[np.float32] | None]:
+        """Return the unit vectors of memories in the space; None: it has none of use there."""
+        wanted = [vector_key(one) for one in ids]
+        stored = self._store.read(self._partition, wanted, at=self._revision).entries
+        found: list[NDArray[np.float32] | None] = []
+        for key in wanted:
+            data = stored[key].value if key in stored else b""
+            vector = np.frombuffer(data, dtype="<f4").astype(np.float64)
+            length = float(np.linalg.norm(vector))
+            usable = space is not None and len(vector) == space.dimension
+            usable = usable and 0.0 < length < float("inf")
+            found.append((vector / length).astype(np.float32) if usable else None)
+        return found
 
     def vectors_pending(self) -> int:
         """Return how many vectors the partition waited for."""

@@ -2,53 +2,63 @@
 
 from __future__ import annotations
 
-import contextlib
+import functools
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 import numpy as np
 
+from pillion.domain import limits
 from pillion.domain.errors import PillionError, Reason
 from pillion.domain.field_checks import check_vector_shape
 from pillion.domain.queries import (
     Exactness,
-    Hit,
     SearchAnswer,
     SearchPath,
 )
 from pillion.domain.validation import check_search
+from pillion.service.arranging import (
+    admitted_window,
+    arranged,
+    table_vectors,
+    wider,
+    window_of,
+)
 from pillion.service.expansion import expanded
+from pillion.service.hits import (
+    best_of,
+    compared_with,
+    fill_fact_versions,
+    hits_of,
+    memories_of,
+)
 from pillion.service.past import Past
 from pillion.service.ranked import Asked
 from pillion.service.ranking import filter_of, profile_of
 from pillion.service.reading import RecordReader, wait_for_revision
 from pillion.service.recorded import moment_of
+from pillion.service.tracing import NO_TRACE, Seen, Steps, lifted, near_wanted, trace_of
 from pillion.service.vectors import CLIENT_SPACE
 from pillion.service.walker import Walker
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-    from collections.abc import Set as AbstractSet
+    from collections.abc import Mapping
 
-    import pillion_ranker as ranker
     from numpy.typing import NDArray
     from pillion_storage.api import Store
     from pillion_storage.keys import KeySpace
 
     from pillion.domain.embedding import EmbedderIdentity
-    from pillion.domain.memory import Memory
     from pillion.domain.queries import SearchQuery
     from pillion.domain.scope import Partition
     from pillion.embedders.cache import QueryCache
     from pillion.ports import Clock, Deadline
     from pillion.service.partitions import KeySpaces
     from pillion.service.pending import PendingVectors
-    from pillion.service.ranked import Ranker
-    from pillion.service.resident import Resident
+    from pillion.service.ranked import Ranked, Ranker
+    from pillion.service.resident import Resident, View
     from pillion.service.residents import Residents
-
-    # What the ranker says of a hit: id, score, relevance, recency, importance, cosine.
-    _Row = tuple[bytes, float, float, float, float, float]
 
 # A search whose hits changed before they were read is made again, at most this often.
 TRIES_MAX: Final = 3
@@ -113,6 +123,7 @@ class Searcher:
         self, partition: Partition, query: SearchQuery, deadline: Deadline
     ) -> SearchAnswer:
         """Return the best memories of a recorded state, scored as they were at that instant."""
+        steps = Steps()
         moment = moment_of(self._store, partition, query.read, self._clock, deadline)
         revision = moment.revision
         keys = self._keys.at(partition, revision)
@@ -123,6 +134,7 @@ class Searcher:
         vector = self._query_vector(space, query, deadline)
         if vector is not None:
             _refuse_directionless(vector)
+        steps.end("embed")
         search = Asked(
             query=vector,
             now=moment.now,
@@ -132,29 +144,57 @@ class Searcher:
             filter=filter_of(
                 keys, query.filter, as_of=moment.as_of, now=moment.now, score_min=query.score_min
             ),
-            k=query.top_k,
+            k=max(window_of(query), limits.WINDOW_MAX),
         )
-        best: list[_Row] = []
-        compared: set[bytes] = set()
-        admitted = 0
-        for table in past.tables(query.filter, moment, space):
-            hits = table.search(**search)
-            admitted += hits.admitted
-            rows = hits.rows()
-            compared |= _compared(table, rows, vector)
-            best = sorted(best + rows, key=lambda row: (-row[1], row[0]))[: query.top_k]
+        best, compared, admitted, scored = best_of(past.tables(query.filter, moment, space), search)
+        steps.end("rank")
         reader = RecordReader(self._store, partition, keys)
-        ids = [UUID(bytes=row[0]) for row in best]
-        memories, _ = reader.memories(ids, revision)
+        window = window_of(query)
+        while True:
+            ids = [UUID(bytes=row[0]) for row in best[:window]]
+            read, _ = reader.memories(ids, revision)
+            memories = [read[one] for one in ids]
+            found = arranged(
+                query,
+                [row[1] for row in best[:window]],
+                memories,
+                space,
+                functools.partial(past.unit_vectors, ids, space),
+            )
+            more = wider(window, found, len(ids))
+            if more is None:
+                break
+            window = more
         vectors = reader.vectors(ids, revision) if query.include_vectors else {}
-        return SearchAnswer(
-            hits=_hits([memories[one] for one in ids], best, vectors, compared),
+        answer = SearchAnswer(
+            hits=hits_of(found.picks, memories, best, vectors, compared),
             revision=revision,
             exactness=Exactness.EXACT,
             path=SearchPath.NO_VECTOR if vector is None else SearchPath.SCAN,
             admitted=admitted,
             vectors_pending=past.vectors_pending(),
         )
+        steps.end("fetch")
+        if not query.include_trace:
+            return answer
+        walls = lifted(query.filter)
+        search["filter"] = filter_of(keys, walls, as_of=moment.as_of, now=moment.now, score_min=0.0)
+        search["k"] = near_wanted(query)
+        near, near_compared, rows, _ = best_of(past.tables(walls, moment, space), search)
+        there, _ = reader.memories([UUID(bytes=row[0]) for row in near], revision)
+        told = Seen(
+            path=answer.path,
+            rows=rows,
+            admitted=admitted,
+            scored=scored,
+            window=best[: len(ids)],
+            near=near,
+            memories={one.id.bytes: one for one in (*memories, *there.values())},
+            compared=compared | near_compared,
+            as_of=moment.as_of,
+            now=moment.now,
+        )
+        return replace(answer, trace=trace_of(query, told, answer.hits, steps))
 
     def _nothing(self, keys: KeySpace, query: SearchQuery) -> SearchAnswer:
         """Return the answer of a partition that holds nothing; what is refused is so here too."""
@@ -169,6 +209,7 @@ class Searcher:
             path=SearchPath.NO_VECTOR,
             admitted=0,
             vectors_pending=0,
+            trace=NO_TRACE if query.include_trace else None,
         )
 
     def _search_once(
@@ -180,38 +221,52 @@ class Searcher:
         deadline: Deadline,
     ) -> SearchAnswer | None:
         """Return the answer, or None when a hit changed so that it no longer belongs in it."""
+        steps = Steps()
         revision = resident.refresh()
+        steps.end("catch_up")
         view = resident.view
         now = self._clock.now_us()
         as_of = query.read.as_of if query.read.as_of is not None else now
         vector = self._query_vector(view.space, query, deadline)
+        steps.end("embed")
         wanted = filter_of(keys, query.filter, as_of=as_of, now=now, score_min=query.score_min)
         floor = _floor(view.space) if vector is not None else 0.0
         profile = profile_of(query.ranking, floor, view.half_lives)
-        try:
-            ranked = self._ranker.best(
-                view,
-                query.recall_target,
-                query=vector,
-                now=now,
-                profile=profile,
-                filter=wanted,
-                k=query.top_k,
-            )
-        except ValueError:
-            if vector is not None:
-                _refuse_directionless(vector)
-            raise
-        rows = ranked.hits.rows()
+        search = Asked(query=vector, now=now, profile=profile, filter=wanted, k=window_of(query))
         reader = RecordReader(self._store, partition, keys)
-        memories = _memories(reader, resident, [row[0] for row in rows], revision)
-        if memories is None or not query.filter.admits_all(memories, as_of, now):
-            return None
+        while True:
+            steps.end("prepare")
+            ranked = self._best(view, query, search)
+            rows = ranked.hits.rows()
+            steps.end("rank")
+            read, seen = memories_of(reader, resident, [row[0] for row in rows], revision)
+            window = admitted_window(read, query, as_of, now)
+            if window is None:
+                return None
+            rows = [rows[place] for place in window]
+            memories = [one for one in map(read.__getitem__, window) if one is not None]
+            steps.end("fetch")
+            ids = [row[0] for row in rows]
+            found = arranged(
+                query,
+                [row[1] for row in rows],
+                memories,
+                view.space,
+                functools.partial(table_vectors, view.table, ids),
+            )
+            steps.end("arrange")
+            more = wider(search["k"], found, len(ranked.hits))
+            if more is None:
+                break
+            search["k"] = more
+        picked = [pick.place for pick in found.picks]
+        fill_fact_versions(reader, resident, memories, picked, seen)
         vectors: Mapping[UUID, bytes] = {}
         if query.include_vectors:
-            vectors = reader.vectors([one.id for one in memories], None)
-        return SearchAnswer(
-            hits=_hits(memories, rows, vectors, _compared(view.table, rows, vector)),
+            vectors = reader.vectors([memories[place].id for place in picked], None)
+        compared = compared_with(view.table, [rows[place] for place in picked], vector)
+        answer = SearchAnswer(
+            hits=hits_of(found.picks, memories, rows, vectors, compared),
             revision=revision,
             exactness=ranked.exactness,
             path=ranked.path,
@@ -220,6 +275,36 @@ class Searcher:
             plan=ranked.plan,
             vectors_pending=self._pending.count(partition),
         )
+        steps.end("fetch")
+        if not query.include_trace:
+            return answer
+        search["filter"] = filter_of(
+            keys, lifted(query.filter), as_of=as_of, now=now, score_min=0.0
+        )
+        search["k"] = near_wanted(query)
+        near = view.table.search(**search).rows()
+        there, _ = memories_of(reader, resident, [row[0] for row in near], revision)
+        told = Seen(
+            path=ranked.path,
+            rows=len(view.table),
+            admitted=answer.admitted,
+            scored=ranked.hits.rescored,
+            window=rows,
+            near=near,
+            memories={one.id.bytes: one for one in (*memories, *there) if one is not None},
+            compared=compared_with(view.table, [*rows, *near], vector),
+            as_of=as_of,
+            now=now,
+        )
+        return replace(answer, trace=trace_of(query, told, answer.hits, steps))
+
+    def _best(self, view: View, query: SearchQuery, search: Asked) -> Ranked:
+        try:
+            return self._ranker.best(view, query.recall_target, **search)
+        except ValueError:
+            if search["query"] is not None:
+                _refuse_directionless(search["query"])
+            raise
 
     def _query_vector(
         self, space: EmbedderIdentity | None, query: SearchQuery, deadline: Deadline
@@ -251,78 +336,6 @@ class Searcher:
             [query.text], within_seconds=deadline.remaining_seconds()
         )[0]
         return embedded
-
-
-def _memories(
-    reader: RecordReader, resident: Resident, order: Sequence[bytes], revision: int
-) -> Sequence[Memory] | None:
-    """Return the memories of these ids, in their order; None when one of them is gone.
-
-    They are as of the revision or newer, and the versions of their timelines as of the revision:
-    a newer version beside an older row would let its reader overwrite what it has not seen.
-    """
-    known = [resident.cache.get(one) for one in order]
-    missing = [UUID(bytes=one) for one, memory in zip(order, known, strict=True) if memory is None]
-    if missing:
-        read, revision = reader.bare_memories(missing, None)
-        fresh = {one.bytes: memory for one, memory in read.items()}
-        resident.cache.add(fresh, revision)
-        known = [memory or fresh.get(one) for one, memory in zip(order, known, strict=True)]
-    memories = [memory for memory in known if memory is not None]
-    if len(memories) < len(order):
-        return None
-    if any(memory.attribute for memory in memories):
-        by_id = {memory.id: memory for memory in memories}
-        reader.fill_fact_versions(by_id, revision)
-        filled = list(by_id.values())
-        resident.cache.swap(zip(order, memories, filled, strict=True))
-        return filled
-    return memories
-
-
-def _hits(
-    memories: Sequence[Memory],
-    rows: Sequence[_Row],
-    vectors: Mapping[UUID, bytes],
-    compared: Collection[bytes],
-) -> tuple[Hit, ...]:
-    """Return what was ranked, with its memories; ``compared``: the ids that have a cosine."""
-    return tuple(
-        Hit(
-            memory,
-            score,
-            relevance,
-            recency,
-            importance,
-            cosine if id_bytes in compared else None,
-            vectors.get(memory.id, b"") if vectors else b"",
-        )
-        for memory, (id_bytes, score, relevance, recency, importance, cosine) in zip(
-            memories, rows, strict=True
-        )
-    )
-
-
-def _compared(
-    table: ranker.Table, rows: Sequence[_Row], query: NDArray[np.float32] | None
-) -> AbstractSet[bytes]:
-    """Return the ids whose vectors were compared with the query's.
-
-    Of a memory without a vector the ranker says 0, and of one at a right angle too: the table
-    knows which it was.
-    """
-    if query is None:
-        return frozenset()
-    compared = {row[0] for row in rows if row[5] != 0.0}
-    unclear = [row[0] for row in rows if row[5] == 0.0]
-    if unclear:
-        ids = np.frombuffer(b"".join(unclear), dtype=np.uint8).reshape(len(unclear), 16)
-        for one, slot in zip(unclear, table.slots(ids), strict=True):
-            # A memory that left the table meanwhile has no slot, which raises too.
-            with contextlib.suppress(ValueError):
-                table.vectors_of(np.array([slot], dtype=np.uint32))
-                compared.add(one)
-    return compared
 
 
 def _given(query: SearchQuery) -> NDArray[np.float32]:

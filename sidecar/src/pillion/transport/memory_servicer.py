@@ -90,7 +90,7 @@ class MemoryServicer:
         query = queries.search_from_wire(request, self._use_cases.profiles)
         partition, with_parts = call.partition, request.include_parts
         answer = self._use_cases.searcher.search(partition, query, call.deadline)
-        if query.include_vectors or query.expansion is not None:
+        if query.include_vectors or query.expansion is not None or answer.trace is not None:
             return answers.search_to_wire(answer, partition, include_parts=with_parts)
         return encode_search(answer, partition, self._encoded, include_parts=with_parts)
 

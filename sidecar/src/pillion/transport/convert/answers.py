@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pillion_proto.memory.v1 import admin_service_pb2 as admin_wire
 from pillion_proto.memory.v1 import memory_service_pb2 as wire
-from pillion_proto.memory.v1 import types_pb2
+from pillion_proto.memory.v1 import search_pb2, types_pb2
 
 from pillion.domain.limits import IMPORT_BATCH_MAX
 from pillion.domain.memory import FOREVER
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     )
     from pillion.domain.embedding import EmbedderIdentity
     from pillion.domain.mutations import MutationResult
-    from pillion.domain.queries import Found, HistoryEntry, Page, SearchAnswer
+    from pillion.domain.queries import Found, HistoryEntry, Page, SearchAnswer, SearchTrace
     from pillion.domain.scope import Partition
     from pillion.domain.watching import WatchEvent
 
@@ -74,6 +74,8 @@ def search_to_wire(
     for hit in answer.hits:
         target = add(score=hit.score)
         fill_memory(target.memory, hit.memory, partition, hit.vector)
+        target.older_statement = hit.older
+        target.folded_ids.extend(map(str, hit.folded))
         for edge in hit.path:
             fill_edge(target.path.add(), edge)
         if include_parts:
@@ -83,7 +85,29 @@ def search_to_wire(
             parts.importance = hit.importance
             if hit.cosine is not None:
                 parts.cosine = hit.cosine
+    if answer.trace is not None:
+        _fill_trace(response.trace, answer.trace)
     return response
+
+
+def _fill_trace(target: search_pb2.SearchTrace, trace: SearchTrace) -> None:
+    target.path = trace.path  # type: ignore[assignment]
+    target.memories = trace.memories
+    target.admitted = trace.admitted
+    target.scored = trace.scored
+    for one in trace.candidates:
+        candidate = target.candidates.add(
+            memory_id=str(one.memory_id),
+            proposed_by=one.proposed_by,
+            score=one.score,
+            dropped_by=one.dropped_by,
+        )
+        parts = candidate.parts
+        parts.relevance, parts.recency, parts.importance = one.parts
+        if one.cosine is not None:
+            parts.cosine = one.cosine
+    for step, taken in trace.timings:
+        target.timings.add(step=step, duration=duration_to_wire(taken))
 
 
 def get_to_wire(found: Found, revision: int, partition: Partition) -> wire.GetResponse:

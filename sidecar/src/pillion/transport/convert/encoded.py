@@ -27,6 +27,9 @@ _HITS = _RECORD = _MEMORY = bytes([1 << 3 | _BYTES])
 _SCORE: Final = bytes([2 << 3 | _FIXED32])
 _PARTS: Final = bytes([3 << 3 | _BYTES])
 _PART_TAGS: Final = tuple(bytes([number << 3 | _FIXED32]) for number in (1, 2, 3, 4))
+# A bool that is true, and an id, which has 36 characters.
+_OLDER: Final = bytes([4 << 3 | _VARINT, 1])
+_FOLDED: Final = bytes([5 << 3 | _BYTES, 36])
 _REVISION: Final = bytes([2 << 3 | _VARINT])
 _EXACTNESS: Final = bytes([3 << 3 | _VARINT])
 _PATH: Final = bytes([4 << 3 | _VARINT])
@@ -99,6 +102,10 @@ def encode_search(
         rest = _SCORE + score if score != _ZERO else b""
         if include_parts:
             rest += _parts(hit)
+        if hit.older:
+            rest += _OLDER
+        for one in hit.folded:
+            rest += _FOLDED + str(one).encode()
         add(_HITS)
         add(varint(len(memory) + len(rest)))
         add(memory)

@@ -16,6 +16,7 @@ from pillion.domain.queries import (
     PLAIN_READ,
     RECALLED_STATUSES,
     Filter,
+    OlderStatements,
     RankingProfile,
     ReadAt,
     RecencyAnchor,
@@ -146,8 +147,6 @@ def ranking_from_wire(
         return profiles.default
     asked = request.ranking
     named = profiles.named(asked.name)
-    if asked.HasField("diversity") and asked.diversity != 0:
-        raise feature_not_served(wire.CAPABILITY_DIVERSITY, "ranking.diversity")
     anchor = optional_enum(RecencyAnchor, asked.recency_anchor, "ranking.recency_anchor")
     if anchor is RecencyAnchor.LAST_USED:
         raise feature_not_served(wire.CAPABILITY_ACCESS, "ranking.recency_anchor")
@@ -178,13 +177,6 @@ def _half_lives(asked: search_pb2.RankingProfile) -> dict[MemoryKind, int | None
 
 def search_from_wire(request: wire.SearchRequest, profiles: Profiles = BUILT_IN) -> SearchQuery:
     """Return a search. What asks for more than this server serves is refused."""
-    if request.include_trace:
-        raise feature_not_served(wire.CAPABILITY_SEARCH_TRACE, "include_trace")
-    older = request.older_statements
-    if older:
-        check_enum(search_pb2.OlderStatements.values(), older, "older_statements")
-    if older == search_pb2.OLDER_STATEMENTS_FOLD:
-        raise feature_not_served(wire.CAPABILITY_STATEMENT_GROUPS, "older_statements")
     filter_ = filter_from_wire(request)
     _refuse_alternatives(filter_)
     return SearchQuery(
@@ -200,6 +192,11 @@ def search_from_wire(request: wire.SearchRequest, profiles: Profiles = BUILT_IN)
             request.recall_target if request.HasField("recall_target") else RECALL_TARGET_DEFAULT
         ),
         expansion=expansion_from_wire(request.expansion) if request.HasField("expansion") else None,
+        older_statements=optional_enum(
+            OlderStatements, request.older_statements, "older_statements"
+        )
+        or OlderStatements.FOLLOW,
+        include_trace=request.include_trace,
     )
 
 
