@@ -68,7 +68,8 @@ def expanded(
         subjects = frozenset(reached[start : start + GROUP])
         # What is a hit already may take up places here, so as many more are asked for.
         wanted = min(query.top_k + len(known), limits.RESULTS_MAX)
-        asked = replace(plain, top_k=wanted, filter=replace(query.filter, subjects=subjects))
+        around = replace(query.filter, subjects=subjects)
+        asked = replace(plain, top_k=wanted, filter=around, include_trace=False)
         found = (
             hit._replace(path=paths[hit.memory.subject])
             for hit in searcher.search(partition, asked, deadline).hits
