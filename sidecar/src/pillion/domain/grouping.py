@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import functools
 import re
-import zlib
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -51,7 +50,8 @@ WORDS_MAX: Final = 64
 _LETTERS_MIN: Final = 3
 _STEM_MIN: Final = 4
 _CACHED_TEXTS: Final = 4096
-_BITS: Final = 1024
+# A prime, so that every byte of a word counts.
+_BITS: Final = 1021
 
 _WORD: Final = re.compile(r"\w+")
 _UNSPACED: Final = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
@@ -71,7 +71,7 @@ class Wording:
         every: Both.
         sequence: All words as they stand, at most `WORDS_MAX`.
         changes: Whether it has a word of change.
-        bits: One for each word of the topic, by its checksum: what two have in common says how
+        bits: One for each word of the topic, by its bytes: what two have in common says how
             many words they share. Where two words have the same bit it says one too few.
     """
 
@@ -146,7 +146,7 @@ def wording(text: str) -> Wording:
                 topic.add(_stem(lower))
     bits = 0
     for one in topic:
-        bits |= 1 << zlib.crc32(one.encode()) % _BITS
+        bits |= 1 << int.from_bytes(one.encode(), "little") % _BITS
     return Wording(
         frozenset(topic), frozenset(names), frozenset(topic | names), tuple(sequence), changes, bits
     )
