@@ -166,6 +166,27 @@ def test_no_time_to_close_leaves_the_snapshot_before(opened, added):
     assert sum(added) == 40
 
 
+def test_a_save_that_a_stop_interrupts_is_made_in_the_time_that_is_left(opened, monkeypatch):
+    service = opened()
+    fill(service, vectors(300))
+    ann = settled(service)
+    fill(service, vectors(30, seed=2), start=300)
+    before = settled(service).saved_revision
+    write = files.write
+
+    def stopped_meanwhile(path, made, seal, go_on):
+        monkeypatch.setattr(files, "write", write)
+        ann._stopping = True
+        assert not go_on()
+        return False
+
+    monkeypatch.setattr(files, "write", stopped_meanwhile)
+    ann._save(ann._index, lambda: not ann._stopping)
+    assert ann.saved_revision == before
+    ann.stop(save_within_seconds=60)
+    assert ann.saved_revision == ann.covered > before
+
+
 def test_an_index_that_was_replaced_does_not_write_over_its_successors_snapshot(opened):
     """A partition left memory, came back and was written to, before the first was written down."""
     service = opened()

@@ -400,15 +400,19 @@ class VectorIndex:
         unsaved = self._unsaved
         rows = self._recall.rows() if self._recall is not None else []
         saved = self._snapshots.save(self._space, lambda: self._captured(index), rows, go_on)
-        # Where it can't be written it is not tried again before as much has changed once more.
-        self._unsaved -= unsaved
-        self._save_failed = not saved
+        # Where it can't be written it is not tried again before as much has changed once more; but
+        # a save that was given up in order to stop may be made in the time that is left.
+        if saved or not self._stopping:
+            self._unsaved -= unsaved
+            self._save_failed = not saved
 
     def _captured(self, index: HnswIndex) -> Captured | None:
         revision = self.covered
         if revision == 0:
             return None
         state, slots, live = index.capture()
+        if not state.count:
+            return None
         with self._lock:
             # Their rows are of another memory by now, or of none, or about to be.
             stale = np.fromiter((*self._dirty, *self._in_hand), dtype=np.uint32)
