@@ -5,7 +5,7 @@ Searches read the index and score every dirty slot exactly beside it, so an inde
 hides a memory. Building the index at first is nothing else: every slot is dirty.
 
 What the thread does, the first that applies: wipe, where an erasure waits for it; take up dirty
-slots; and once there are none, begin a rebuild, wipe a removed vector, write a snapshot, measure.
+slots; and once there are none, begin a rebuild, wipe a removed vector, measure, write a snapshot.
 A rebuild has a thread of its own, beside which all of this goes on.
 
 Invariants, under ``_lock``:
@@ -351,10 +351,10 @@ class VectorIndex:
                 self._lock.notify_all()
                 if not self._dirty and not self._stopping and not self._erasers:
                     self._lock.wait(WIPE_REST * (self._clock() - started))
-        elif self._rebuild is None and self._worth(SNAPSHOT_SHARE, SNAPSHOT_CHANGES_MIN):
-            self._save(index, lambda: not self._stopping)
         elif self._measurement is not None or self._measure_due(index):
             self._measure(index)
+        elif self._rebuild is None and self._worth(SNAPSHOT_SHARE, SNAPSHOT_CHANGES_MIN):
+            self._save(index, lambda: not self._stopping)
         else:
             return False
         return True
