@@ -14,20 +14,16 @@ from uuid import UUID
 from pillion.domain.errors import Reason
 from pillion.domain.memory import FOREVER, SourceKind
 from pillion.domain.mutations import ConflictPolicy
-from pillion.domain.segments import Entry, Made, Sleep
-from pillion.domain.timeline import (
-    SOURCE_PRECEDENCE,
-    Around,
-    Plan,
-    Statement,
+from pillion.domain.retractions import (
     Taken,
     check_retract,
     leaves_the_set,
-    plan_put,
     plan_restore,
     plan_retract,
     plan_withdraw,
 )
+from pillion.domain.segments import Entry, Made, Sleep
+from pillion.domain.timeline import SOURCE_PRECEDENCE, Around, Plan, Statement, plan_put
 
 from pillion_testing.service import refusal
 

@@ -6,14 +6,12 @@ Everything here is deterministic given the draft, the time, the ids and the vect
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
 from pillion_storage import codec
 from pillion_storage.keys import taken_key
 
 from pillion.domain.errors import FieldViolation, PillionError, Reason
-from pillion.domain.field_checks import checked_value
-from pillion.domain.indexed_text import with_speaker
 from pillion.domain.memory import (
     CONFIDENCE_DEFAULT,
     FOREVER,
@@ -24,7 +22,6 @@ from pillion.domain.memory import (
     MemoryKind,
     MemoryStatus,
     Source,
-    SourceKind,
 )
 from pillion.domain.mutations import (
     AddMemory,
@@ -40,12 +37,11 @@ from pillion.domain.mutations import (
     RetractMemory,
 )
 from pillion.domain.provenance import check_origin
-from pillion.domain.rendering import render_fact
-from pillion.domain.scope import FactKey
 from pillion.service.candidates import Candidates
 from pillion.service.members import check_member
 from pillion.service.preconditions import require, require_fact
 from pillion.service.records import Records, not_found
+from pillion.service.stated import given_or, memory_of, recalling
 from pillion.service.timelines import Timelines, grown, not_retracted
 from pillion.service.vectors import VectorWriter
 
@@ -60,34 +56,6 @@ if TYPE_CHECKING:
     from pillion.service.draft import Draft
     from pillion.service.registry import Registry
     from pillion.service.vectors import MadeVectors
-
-T = TypeVar("T")
-
-
-def text_of(draft: MemoryDraft) -> str:
-    """Return the text of a memory as stated."""
-    if draft.text.strip() or draft.value is None:
-        return draft.text
-    key = FactKey(draft.subject, draft.context, draft.attribute)
-    return render_fact(key, draft.value)
-
-
-def text_to_embed(mutation: Mutation) -> str | None:
-    """Return the text that the server would have to embed for a mutation; None: none.
-
-    Of a patch it is the new text alone, whoever says it: the record isn't read yet.
-    """
-    match mutation:
-        case PutFact(fact=stated) | AddMemory(memory=stated) if not stated.vector:
-            text = text_of(stated)
-            turn = stated.kind is MemoryKind.EPISODIC
-            return with_speaker(text, stated.source.author) if turn else text
-        case CaptureEpisode(indexed=True, vector=b"") as episode:
-            return with_speaker(episode.content, episode.author)
-        case PatchMemory(patch=patch) if "text" in patch.fields and not patch.vector:
-            return patch.text
-        case _:
-            return None
 
 
 class Applier:
@@ -171,46 +139,12 @@ class Applier:
     # --- making ----------------------------------------------------------------------------
 
     def _memory_from(self, stated: MemoryDraft) -> Memory:
-        """Return the memory that a caller's words become, with the server's defaults."""
-        status = stated.status
-        if status is None:
-            inferred = stated.source.kind is SourceKind.INFERENCE
-            status = MemoryStatus.CANDIDATE if inferred else MemoryStatus.STATED
-        valid_from = stated.valid_from if stated.valid_from is not None else self._now
-        if stated.valid_to is not None and stated.valid_to <= valid_from:
-            raise PillionError.of_field(
-                "valid_to",
-                "must come after valid_from (the server's time when absent)",
-                Reason.INTERVAL_EMPTY,
-            )
+        """Return the memory that a caller's words become, having looked at what they lead to."""
+        memory = memory_of(stated, now=self._now, new_id=self._new_id)
         self._check_origin(stated.source)
         for source_id in stated.derived_from:
             self.records.memory(source_id)
-        return Memory(
-            id=stated.id if stated.id is not None else self._new_id(),
-            subject=stated.subject,
-            context=stated.context,
-            kind=stated.kind,
-            attribute=stated.attribute,
-            value=checked_value("value", stated.value) if stated.value is not None else None,
-            text=text_of(stated),
-            source=stated.source,
-            importance=_or(stated.importance, IMPORTANCE_DEFAULT),
-            confidence=_or(stated.confidence, CONFIDENCE_DEFAULT),
-            status=status,
-            pinned=stated.pinned,
-            pii_labels=tuple(sorted(set(stated.pii_labels))),
-            labels=tuple(sorted(set(stated.labels))),
-            derived_from=tuple(dict.fromkeys(stated.derived_from)),
-            valid_from=valid_from,
-            valid_to=_or(stated.valid_to, FOREVER),
-            end_reason=EndReason.OPEN if stated.valid_to is None else EndReason.STATED,
-            expires_at=_or(stated.expires_at, FOREVER),
-            retention_class=stated.retention_class,
-            session_id=stated.session_id,
-            created_at=self._now,
-            updated_at=self._now,
-        )
+        return memory
 
     def _put_fact(self, mutation: PutFact) -> MutationResult:
         memory = self._memory_from(mutation.fact)
@@ -264,7 +198,7 @@ class Applier:
                 f"episode {episode_id} exists; episodes are never edited",
                 metadata={"id": str(episode_id)},
             )
-        occurred_at = _or(mutation.occurred_at, self._now)
+        occurred_at = given_or(mutation.occurred_at, self._now)
         memory_id = self._new_id() if mutation.indexed else None
         episode = Episode(
             id=episode_id,
@@ -280,13 +214,13 @@ class Applier:
             external_ref=mutation.external_ref,
             labels=tuple(sorted(set(mutation.labels))),
             retention_class=mutation.retention_class,
-            expires_at=_or(mutation.expires_at, FOREVER),
+            expires_at=given_or(mutation.expires_at, FOREVER),
             memory_id=memory_id,
         )
         self.records.create_episode(episode)
         if memory_id is not None:
             self.records.create(
-                _recalling(episode, memory_id, mutation.importance, self._now), mutation.vector
+                recalling(episode, memory_id, mutation.importance, self._now), mutation.vector
             )
         return MutationResult(episode_id, Outcome.CREATED, memory_id=memory_id)
 
@@ -369,7 +303,7 @@ class Applier:
         return self.candidates.join(old, confirmed, mutation.source.kind)
 
     def _retract_memory(self, mutation: RetractMemory) -> MutationResult:
-        instant = _or(mutation.valid_to, self._now)
+        instant = given_or(mutation.valid_to, self._now)
         if mutation.fact is not None:
             check_member(self._draft, self._keys, "retract_memory.fact", mutation.fact)
             require_fact(mutation.precondition, self._draft, self._keys, mutation.fact)
@@ -435,7 +369,7 @@ class Applier:
             )
         if item.closed_at != FOREVER or not item.on_timeline:
             raise PillionError(Reason.ALREADY_ENDED, "the item is closed or taken back already")
-        closed_at = _or(mutation.closed_at, self._now)
+        closed_at = given_or(mutation.closed_at, self._now)
         if closed_at <= item.valid_from:
             raise PillionError.of_field(
                 "close_open_item.closed_at", "must come after valid_from", Reason.INTERVAL_EMPTY
@@ -482,32 +416,6 @@ def _of_candidate(error: PillionError) -> PillionError:
     )
 
 
-def _or(value: T | None, default: T) -> T:
-    return default if value is None else value
-
-
 def _current(memory: Memory) -> int:
     """Return a memory's version for preconditions; -1: this very write made it."""
     return memory.version or -1
-
-
-def _recalling(episode: Episode, memory_id: UUID, importance: float | None, now: int) -> Memory:
-    """Return the EPISODIC memory by which an episode is recalled."""
-    inferred = episode.source_kind is SourceKind.INFERENCE
-    return Memory(
-        id=memory_id,
-        subject=episode.subject,
-        context=episode.context,
-        kind=MemoryKind.EPISODIC,
-        text=episode.content,
-        source=Source(episode.source_kind, episode.id, author=episode.author),
-        importance=_or(importance, IMPORTANCE_DEFAULT),
-        status=MemoryStatus.CANDIDATE if inferred else MemoryStatus.STATED,
-        labels=episode.labels,
-        valid_from=episode.occurred_at,
-        expires_at=episode.expires_at,
-        retention_class=episode.retention_class,
-        session_id=episode.session_id,
-        created_at=now,
-        updated_at=now,
-    )

@@ -2,20 +2,18 @@
 
 Each commit depends on the operation's record, on every memory that it changes and on the heads of
 their timelines, which every writer of a timeline writes. Where a live writer was faster the batch
-is planned again, smaller. A row's old value stays in history; ``u`` rows say which version of
-which memory a migration wrote, so that a roll-back takes back exactly that.
+is planned again, smaller. ``roll_back`` takes back what was written here.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from pillion_storage import codec
 from pillion_storage.api import Committed
 from pillion_storage.keys import (
     INSTANT_BYTES,
-    id_of,
     instant_of,
     memory_key,
     prefix_end,
@@ -24,15 +22,17 @@ from pillion_storage.keys import (
 )
 
 from pillion.domain.errors import PillionError
-from pillion.domain.memory import FOREVER, MemoryStatus
+from pillion.domain.memory import MemoryStatus
 from pillion.domain.migrations import migrated
 from pillion.domain.operations import OperationState
 from pillion.domain.rendering import render_fact
-from pillion.service.asleep import displaced_from, sleeps_of, taken_follows, taken_from
+from pillion.service.asleep import displaced_from, sleeps_of, taken_follows
 from pillion.service.attribute_rows import AttributeRows
 from pillion.service.catalogue import schema_of
 from pillion.service.draft import Draft
+from pillion.service.migration_work import MigrationWork, put_memory
 from pillion.service.operations import find_operation, let_go, put_operation
+from pillion.service.roll_back import RollBack
 from pillion.service.vectors import MadeVectors, pending_added
 
 if TYPE_CHECKING:
@@ -40,15 +40,13 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from pillion_storage.api import Store
-    from pillion_storage.keys import KeySpace
 
     from pillion.domain.memory import Memory
     from pillion.domain.migrations import Step
-    from pillion.domain.operations import Migration, Operation
+    from pillion.domain.operations import Operation
     from pillion.domain.scope import FactKey, Partition
     from pillion.domain.values import Value
     from pillion.ports import Clock
-    from pillion.service.applier import Applier
     from pillion.service.partitions import KeySpaces
     from pillion.service.pending import PendingVectors
     from pillion.service.registry import CheckedSchema, Registry
@@ -71,24 +69,6 @@ def value_for(memory: Memory, checked: CheckedSchema, steps: Sequence[Step]) -> 
     return made
 
 
-@dataclass(slots=True)
-class _Work:
-    """One commit in the making."""
-
-    draft: Draft
-    applier: Applier
-    keys: KeySpace
-    operation: Operation
-    now: int
-    room: int  # records that may still be changed
-    rows: int = 0  # rows that were
-    settled: set[FactKey] = field(default_factory=set)  # timelines with nothing left to change
-
-    @property
-    def migration(self) -> Migration:
-        return self.operation.migration
-
-
 class Migrating:
     """Goes on with operations, a commit at a time."""
 
@@ -109,6 +89,7 @@ class Migrating:
         self._registry = registry
         self._pending = pending
         self._rows = AttributeRows(store)
+        self._roll_back = RollBack(store)
 
     def advance(self, partition: Partition, operation_id: UUID) -> bool:
         """Do a bounded part of an operation; return whether there is more to do.
@@ -120,7 +101,7 @@ class Migrating:
             operation = find_operation(draft, operation_id)
             if operation is None or operation.state is not OperationState.RUNNING:
                 return False
-            work = _Work(
+            work = MigrationWork(
                 draft=draft,
                 applier=applier,
                 keys=self._keys.of(partition),
@@ -143,11 +124,11 @@ class Migrating:
                 return made.state is OperationState.RUNNING
         return True  # live writers were faster: the next turn finds them done
 
-    def _planned(self, work: _Work) -> Operation:
+    def _planned(self, work: MigrationWork) -> Operation:
         if work.migration.closing:
             return self._tidied(work)
         if work.migration.undoes is not None:
-            return self._undone(work, work.migration.undoes)
+            return self._roll_back.undone(work, work.migration.undoes)
         return self._migrated(work)
 
     def _failed(self, partition: Partition, operation_id: UUID, error: PillionError) -> bool:
@@ -163,7 +144,7 @@ class Migrating:
 
     # --- forward ---------------------------------------------------------------------------
 
-    def _migrated(self, work: _Work) -> Operation:
+    def _migrated(self, work: MigrationWork) -> Operation:
         migration = work.migration
         schema = schema_of(work.draft, work.keys, migration.attribute, migration.schema_version)
         checked = self._registry.compile(schema)
@@ -188,7 +169,7 @@ class Migrating:
         done = migration.migrated + work.rows
         return replace(work.operation, migration=replace(migration, migrated=done))
 
-    def _settled(self, work: _Work, checked: CheckedSchema, memory_id: UUID) -> bool:
+    def _settled(self, work: MigrationWork, checked: CheckedSchema, memory_id: UUID) -> bool:
         """Migrate a memory with its whole timeline; return False when there was no room for it."""
         memory = work.applier.records.find_memory(memory_id)
         if memory is None or not is_older(memory, work.migration.schema_version):
@@ -206,7 +187,7 @@ class Migrating:
             work.settled.add(key)
         return key in work.settled
 
-    def _timeline(self, work: _Work, checked: CheckedSchema, key: FactKey) -> bool:
+    def _timeline(self, work: MigrationWork, checked: CheckedSchema, key: FactKey) -> bool:
         prefix = work.keys.entries(key)
         owner = work.keys.subject(key.subject)
         work.draft.get(work.keys.head(key))
@@ -249,7 +230,9 @@ class Migrating:
             work.applier.timelines.touch_head(key)
         return True
 
-    def _displaced(self, work: _Work, checked: CheckedSchema, key: FactKey, row_id: UUID) -> None:
+    def _displaced(
+        self, work: MigrationWork, checked: CheckedSchema, key: FactKey, row_id: UUID
+    ) -> None:
         """Migrate the evidence that a row's retraction took and whose place is taken by now."""
         owner = work.keys.subject(key.subject)
         for place, data in displaced_from(work.draft, work.keys, key, row_id):
@@ -261,7 +244,7 @@ class Migrating:
                 moved = replace(entry, fingerprint=value.fingerprint)
                 work.draft.put(place, codec.encode_evidence(moved, changed, vector), owner=owner)
 
-    def _older_rows(self, work: _Work, ids: Sequence[UUID]) -> dict[UUID, Memory]:
+    def _older_rows(self, work: MigrationWork, ids: Sequence[UUID]) -> dict[UUID, Memory]:
         """Return the rows of a timeline that are of an older version, as they are stored.
 
         They are read past the draft: a commit depends on what it changes only, for a long timeline
@@ -279,121 +262,16 @@ class Migrating:
                     older[row.id] = row
         return older
 
-    def _put_row(self, work: _Work, memory: Memory, value: Value) -> None:
+    def _put_row(self, work: MigrationWork, memory: Memory, value: Value) -> None:
         made = _with_value(memory, value, work.migration.schema_version)
-        self._put_memory(work, memory, replace(made, updated_at=work.now))
+        put_memory(work, memory, replace(made, updated_at=work.now))
         work.draft.put(undo_key(work.operation.id, memory.id))
         work.room -= 1
         work.rows += 1
 
-    def _put_memory(self, work: _Work, old: Memory, new: Memory) -> None:
-        work.applier.records.update(new)
-        if new.text != old.text:
-            work.applier.records.text_changed(new)
-        work.applier.candidates.follow(old, new)
-
-    # --- back ------------------------------------------------------------------------------
-
-    def _undone(self, work: _Work, target: UUID) -> Operation:
-        migration = work.migration
-        prefix = undo_range(target)
-        page = self._store.scan(
-            work.draft.partition,
-            prefix,
-            prefix_end(prefix),
-            limit=work.room,
-            at=work.draft.revision,
-            keys_only=True,
-        )
-        for row in page.rows:
-            memory_id = id_of(row.key)
-            if self._restored(work, memory_id, row.version):
-                migration = replace(migration, migrated=migration.migrated + 1)
-            else:
-                migration = migration.with_misfit(memory_id)
-            work.draft.get(row.key)
-            work.draft.delete(row.key)
-        made = replace(work.operation, migration=migration)
-        return made if page.rows else made.ended(OperationState.SUCCEEDED, work.now)
-
-    def _restored(self, work: _Work, memory_id: UUID, version: int) -> bool:
-        """Give a memory the value that it had; False: others changed it since, so it stays."""
-        records = work.applier.records
-        memory = records.find_memory(memory_id)
-        if memory is None or work.draft.version(memory_key(memory_id)) != version:
-            return False
-        before = self._before(work, memory_key(memory_id), version)
-        if before is None:
-            return False
-        old = codec.decode_memory(memory_id, before, 0)
-        back = replace(
-            memory,
-            value=old.value,
-            text=old.text,
-            schema_version=old.schema_version,
-            updated_at=work.now,
-        )
-        self._put_memory(work, memory, back)
-        if memory.status is MemoryStatus.CANDIDATE or not memory.on_timeline:
-            return True
-        key = memory.fact_key
-        work.applier.timelines.touch_head(key)
-        self._restore_entries(work, key, back)
-        return True
-
-    def _restore_entries(self, work: _Work, key: FactKey, back: Memory) -> None:
-        """Give a row's entry, and the evidence where it holds or was taken from, what they had.
-
-        Only there is looked, so that a key of many rows goes back in one pass.
-        """
-        place = work.keys.entry(key, back.valid_from)
-        data = work.draft.get(place)
-        entry = codec.decode_entry(back.valid_from, data) if data is not None else None
-        if entry is None or entry.memory_id != back.id or not entry.is_row or back.value is None:
-            return
-        owner = work.keys.subject(key.subject)
-        moved = replace(entry, fingerprint=back.value.fingerprint)
-        work.draft.put(place, codec.encode_segment(moved), owner=owner)
-        self._restore_between(work, key, entry.valid_from, entry.valid_to, entry.fingerprint)
-        taken = taken_from(work.draft, work.keys, key, entry)
-        if taken is None:
-            return
-        taken_follows(work.draft, work.keys, key, entry, moved.fingerprint)
-        self._restore_between(work, key, taken.start, taken.end, entry.fingerprint)
-        for kept, stored in displaced_from(work.draft, work.keys, key, back.id):
-            self._restore_evidence(work, kept, stored, back.id)
-
-    def _restore_between(
-        self, work: _Work, key: FactKey, start: int, end: int, fingerprint: bytes
-    ) -> None:
-        """Give the evidence of a value in [start, end) what it had."""
-        last = prefix_end(work.keys.entries(key)) if end == FOREVER else work.keys.entry(key, end)
-        for place, data in list(work.draft.scan(work.keys.entry(key, start), last)):
-            entry = codec.decode_entry(instant_of(place[-INSTANT_BYTES:]), data)
-            if entry.is_evidence and entry.fingerprint == fingerprint:
-                self._restore_evidence(work, place, data, entry.memory_id)
-
-    def _restore_evidence(self, work: _Work, place: bytes, data: bytes, row_id: UUID) -> None:
-        stated, _ = codec.decode_evidence_statement(row_id, data)
-        if stated.schema_version != work.migration.schema_version:
-            return
-        before = self._before(work, place, work.draft.version(place))
-        if before is None:
-            return
-        earlier, _ = codec.decode_evidence_statement(row_id, before)
-        if earlier.schema_version < work.migration.schema_version:
-            work.draft.put(place, before, owner=work.keys.subject(earlier.subject))
-
-    def _before(self, work: _Work, key: bytes, version: int) -> bytes | None:
-        """Return what a record was before a version; None: it is no longer kept, or was not."""
-        found = self._store.versions(work.draft.partition, key, before=version, limit=1)
-        if not found or found[-1].ended != version:
-            return None
-        return found[-1].value
-
     # --- the end ---------------------------------------------------------------------------
 
-    def _tidied(self, work: _Work) -> Operation:
+    def _tidied(self, work: MigrationWork) -> Operation:
         """Drop what a roll-back would have needed; with the last of it, the operation ends."""
         prefix = undo_range(work.operation.id)
         page = self._store.scan(

@@ -1,9 +1,8 @@
-"""Changing one fact's timeline in a draft: the domain plans, this carries it out."""
+"""Changing one fact's timeline in a draft: what lies around is read, and the domain plans."""
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pillion_storage import codec
@@ -11,26 +10,24 @@ from pillion_storage.keys import taken_key
 
 from pillion.domain.errors import PillionError, Reason
 from pillion.domain.limits import RECURRENCE_EPISODES_MAX
-from pillion.domain.memory import FOREVER, EndReason, Memory, Recurrence
+from pillion.domain.memory import FOREVER, Memory, Recurrence
 from pillion.domain.mutations import MutationResult, Outcome
-from pillion.domain.segments import Entry, Made, Shape, Sleep
-from pillion.domain.timeline import (
-    Plan,
-    Statement,
+from pillion.domain.retractions import (
     Taken,
     check_retract,
-    end_of,
     leaves_the_set,
-    plan_put,
     plan_restore,
     plan_retract,
     plan_withdraw,
 )
-from pillion.service.asleep import displace, displaced, put_back
+from pillion.domain.segments import Entry, Made, Shape, Sleep
+from pillion.domain.timeline import Plan, Statement, end_of, plan_put
+from pillion.service.asleep import displaced, put_back
+from pillion.service.carrying import Carrier, Stated
 from pillion.service.surroundings import Surveyor, find_holding
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable
     from uuid import UUID
 
     from pillion_storage.keys import KeySpace
@@ -38,23 +35,9 @@ if TYPE_CHECKING:
     from pillion.domain.memory import SourceKind
     from pillion.domain.mutations import ConflictPolicy
     from pillion.domain.scope import FactKey
-    from pillion.domain.segments import Segment
     from pillion.domain.timeline import Around
     from pillion.service.draft import Draft
     from pillion.service.records import Records
-
-
-@dataclass(frozen=True, slots=True)
-class _Stated:
-    """The memory whose statement a plan is about.
-
-    Attributes:
-        memory: As stated, or as it is put back.
-        vector: The caller's own vector, if any.
-    """
-
-    memory: Memory
-    vector: bytes = b""
 
 
 class Timelines:
@@ -80,13 +63,20 @@ class Timelines:
             new_id: Names rows that nobody states anew.
             check_return: Refuses, by PillionError, that a row holds again.
         """
-        self._check_return = check_return
         self._draft = draft
         self._keys = keys
         self._records = records
         self._now = now
-        self._new_id = new_id
         self._surveyor = Surveyor(draft, keys)
+        self._carrier = Carrier(
+            draft,
+            keys,
+            records,
+            self._surveyor,
+            now=now,
+            new_id=new_id,
+            check_return=check_return,
+        )
 
     def holding(self, key: FactKey, instant: int) -> Entry | None:
         """Return the row that holds at an instant, if any."""
@@ -125,11 +115,11 @@ class Timelines:
         around = self._around_put(key, statement)
         plan = plan_put(around, statement)
         if plan.supports is not None:
-            return self._keep(key, plan, around, _Stated(memory, vector))
+            return self._keep(key, plan, around, Stated(memory, vector))
         self._touch_head(key, around.epoch)
         replaced = plan.replaced.memory_id if plan.replaced is not None else None
         memory = replace(memory, supersedes=replaced)
-        self._carry_out(key, plan, _Stated(memory, vector))
+        self._carrier.carry_out(key, plan, Stated(memory, vector))
         return MutationResult(
             memory.id,
             plan.outcome,
@@ -154,7 +144,7 @@ class Timelines:
         )
         return replace(around, hidden=hidden)
 
-    def _keep(self, key: FactKey, plan: Plan, around: Around, stated: _Stated) -> MutationResult:
+    def _keep(self, key: FactKey, plan: Plan, around: Around, stated: Stated) -> MutationResult:
         """Carry out a plan that makes no row: evidence, or the existing row was kept."""
         supported = plan.supports
         if supported is None:
@@ -171,7 +161,7 @@ class Timelines:
         self._touch_head(key, around.epoch)
         self._records.check_vector(stated.vector)
         if plan.mark is not None:
-            self._displace(key, plan.mark.valid_from)
+            self._carrier.displace(key, plan.mark.valid_from)
             # A stronger statement is the one that may become a row one day.
             self._draft.put(
                 self._keys.entry(key, plan.mark.valid_from),
@@ -179,7 +169,7 @@ class Timelines:
                 owner=self._owner(key),
             )
         self._records.update(_with_evidence(row, stated.memory, self._now))
-        self._carry_out(key, plan, stated)
+        self._carrier.carry_out(key, plan, stated)
         valid_to = self._records.memory(row.id).valid_to
         return MutationResult(row.id, plan.outcome, fact_version=-1, valid_to=valid_to)
 
@@ -215,7 +205,7 @@ class Timelines:
             owner=self._owner(key),
         )
         self._touch_head(key, around.epoch + 1)
-        self._carry_out(key, plan)
+        self._carrier.carry_out(key, plan)
         return MutationResult(row.id, Outcome.UPDATED, fact_version=-1, valid_to=begin)
 
     def restore(self, row: Memory) -> MutationResult:
@@ -251,200 +241,13 @@ class Timelines:
         plan = plan_restore(around, Taken(entry, instant, evidence))
         self._draft.delete(taken_key(row.id))
         self._touch_head(key, around.epoch)
-        stated = _Stated(replace(row, retracted_at=FOREVER)) if anew else None
-        self._carry_out(key, plan, stated, out_of_place)
+        stated = Stated(replace(row, retracted_at=FOREVER)) if anew else None
+        self._carrier.carry_out(key, plan, stated, out_of_place)
         put_back(self._draft, self._keys, key, taken.epoch, out_of_place)
         valid_to = self._records.memory(row.id).valid_to
         return MutationResult(row.id, Outcome.UPDATED, fact_version=-1, valid_to=valid_to)
 
-    # --- carrying out --------------------------------------------------------------------------
-
-    def _carry_out(
-        self,
-        key: FactKey,
-        plan: Plan,
-        stated: _Stated | None = None,
-        out_of_place: Mapping[Entry, bytes] | None = None,
-    ) -> None:
-        """Write what a plan changes.
-
-        Args:
-            key: The timeline.
-            plan: What is to become of it.
-            stated: Whose statement it is about, if it states one.
-            out_of_place: Evidence that may speak again and is not in its place, as stored.
-        """
-        words = [self._words(key, one, stated, out_of_place or {}) for one in plan.segments]
-        segments = [
-            replace(one.entry, memory_id=memory.id) if memory is not None else one.entry
-            for one, (memory, _, _) in zip(plan.segments, words, strict=True)
-        ]
-        for entry in plan.gone:
-            self._draft.delete(self._keys.entry(key, entry.valid_from))
-        for one, entry in zip(plan.segments, segments, strict=True):
-            if one.made in {Made.STATED, Made.RESUMED}:
-                self._displace(key, entry.valid_from)
-            if entry != one.was:
-                self._draft.put(
-                    self._keys.entry(key, entry.valid_from),
-                    codec.encode_segment(entry),
-                    owner=self._owner(key),
-                )
-        for entry in plan.gone:
-            if entry.is_row:
-                over = _over(entry, segments) if entry.rank != plan.withdrawn else None
-                self._leave_timeline(entry, over)
-        cut = {one.valid_from for one in plan.gone}
-        following = [*segments, plan.following][1:]
-        for place, (one, entry, after) in enumerate(
-            zip(plan.segments, segments, following, strict=True)
-        ):
-            adjoining = after if after is not None and after.valid_from == one.end else None
-            if not entry.is_row:
-                continue
-            if one.made is not Made.KEPT:
-                previous = segments[place - 1] if place else None
-                self._begin(words[place], one, entry, previous, adjoining)
-                continue
-            renewed = place + 1 < len(segments) and plan.segments[place + 1].made is not Made.KEPT
-            moved = one.was is None or one.was.valid_to != one.end or one.end in cut
-            if moved or (adjoining is not None and renewed):
-                row = self._ended(self._records.memory(entry.memory_id), entry, adjoining)
-                self._records.update(replace(row, updated_at=self._now))
-        self._check_returning(plan, segments)
-
-    def _check_returning(self, plan: Plan, segments: Sequence[Entry]) -> None:
-        """Refuse a plan by which a value comes to hold again that must not."""
-        for one, entry in zip(plan.segments, segments, strict=True):
-            if not entry.is_row or entry.valid_to <= self._now:
-                continue
-            held = one.was is not None and one.was.valid_to > self._now
-            if held or (one.made is Made.STATED and plan.outcome is not Outcome.UPDATED):
-                continue
-            row = self._records.memory(entry.memory_id)
-            if one.made is not Made.STATED and one.said is not None and one.said.row is not None:
-                row = replace(row, id=one.said.row.memory_id)  # that of a new row tells nobody
-            if row.recallable_at(self._now):
-                self._check_return(row)
-
-    def _displace(self, key: FactKey, instant: int) -> None:
-        """Keep what sleeps at an instant, before something takes its place."""
-        displace(self._draft, self._keys, key, instant, self._surveyor.epoch(key))
-
-    def _words(
-        self,
-        key: FactKey,
-        segment: Segment,
-        stated: _Stated | None,
-        out_of_place: Mapping[Entry, bytes],
-    ) -> tuple[Memory | None, bytes, Memory | None]:
-        """Return the memory of a row that is to be made, before anything is written.
-
-        With it come its own vector, and the memory that has another one if it has the same text.
-        """
-        entry, said = segment.entry, segment.said
-        if segment.made is Made.KEPT or not entry.is_row:
-            return None, b"", None
-        if said is None:
-            raise AssertionError("a row that is made begins with a statement")
-        if segment.made is Made.STATED or said.entry is None:
-            if stated is None:
-                raise AssertionError("a plan that states a row has its memory")
-            if segment.made is Made.STATED:
-                return stated.memory, stated.vector, None
-            base, vector, row = stated.memory, stated.vector, stated.memory
-        else:
-            row = self._records.memory((said.row or said.entry).memory_id)
-            base, vector = row, b""
-            if said.entry.is_evidence:
-                data = out_of_place.get(said.entry)
-                if data is None:
-                    data = self._draft.get(self._keys.entry(key, said.entry.valid_from))
-                if data is None:
-                    raise AssertionError("evidence that speaks again is in the draft")
-                base, vector = codec.decode_evidence_statement(row.id, data)
-            elif said.entry.memory_id != row.id:
-                base = self._records.memory(said.entry.memory_id)
-        made = replace(
-            base,
-            id=self._new_id(),
-            valid_from=entry.valid_from,
-            expired_at=row.expired_at,  # what was forgotten does not come back by a late arrival
-            recurrence=Recurrence(),
-            retracted_at=FOREVER,
-            created_at=self._now,
-            updated_at=self._now,
-        )
-        return made, vector, row
-
-    def _begin(
-        self,
-        words: tuple[Memory | None, bytes, Memory | None],
-        segment: Segment,
-        entry: Entry,
-        previous: Entry | None,
-        adjoining: Entry | None,
-    ) -> None:
-        """Write the memory of a row that begins."""
-        memory, vector, like = words
-        if memory is None:
-            raise AssertionError("a row has a memory")
-        if segment.made is not Made.STATED:
-            before = previous if previous is not None and previous.is_row else None
-            touches = before is not None and before.valid_to == entry.valid_from
-            memory = replace(
-                memory, supersedes=before.memory_id if before is not None and touches else None
-            )
-        memory = self._ended(memory, entry, adjoining)
-        if like is not None:
-            self._records.create_like(memory, like, vector)
-        elif self._records.find_memory(memory.id) is not None:
-            self._records.update(replace(memory, updated_at=self._now))
-        else:
-            self._records.create(memory, vector)
-        self._draft.put(self._keys.row(memory.fact_key, memory.id))
-
-    def _ended(self, row: Memory, entry: Entry, after: Entry | None) -> Memory:
-        """Return a row with its end, why it ends there, and what comes after it."""
-        retracted_at, successor = FOREVER, None
-        if entry.valid_to == FOREVER:
-            reason = EndReason.OPEN
-        elif after is not None and after.is_row:
-            reason, successor = EndReason.SUPERSEDED, after.memory_id
-        elif after is not None and after.continues is None:
-            reason = EndReason.RETRACTED
-            retracted_at = self._retracted_at(row, after)
-        else:
-            reason = EndReason.STATED
-        return replace(
-            row,
-            valid_to=entry.valid_to,
-            end_reason=reason,
-            superseded_by=successor,
-            retracted_at=retracted_at,
-        )
-
-    def _retracted_at(self, row: Memory, nothing: Entry) -> int:
-        """Return when a retraction that ends a row was recorded."""
-        data = self._draft.get(taken_key(nothing.memory_id))
-        if data is not None:
-            taken = codec.decode_taken(data)
-            if taken.instant == nothing.begun:
-                return taken.recorded_at
-        return row.retracted_at if row.retracted_at != FOREVER else self._now
-
-    def _leave_timeline(self, entry: Entry, over: Entry | None) -> None:
-        """Take a row's memory out of the recorded present; ``over`` has its place."""
-        row = self._records.memory(entry.memory_id)
-        self._records.update(
-            replace(
-                row,
-                end_reason=EndReason.CORRECTED if over is not None else EndReason.WITHDRAWN,
-                superseded_by=over.memory_id if over is not None else None,
-                retracted_at=self._now,
-                updated_at=self._now,
-            )
-        )
+    # --- heads -------------------------------------------------------------------------------
 
     def _head_version(self, key: FactKey) -> int:
         """Return a head's version, on which the commit then depends; -1: this write makes it."""
@@ -463,15 +266,6 @@ class Timelines:
     def _touch_head(self, key: FactKey, epoch: int) -> None:
         """Write the head, so that the key's version becomes this commit's revision."""
         self._draft.put(self._keys.head(key), codec.encode_head(epoch), owner=self._owner(key))
-
-
-def _over(entry: Entry, segments: Sequence[Entry]) -> Entry | None:
-    """Return the row, if any, that holds at the instant at which another one began."""
-    place = bisect_right(segments, entry.valid_from, key=lambda one: one.valid_from) - 1
-    over = segments[place] if place >= 0 else None
-    if over is None or not over.is_row or over.valid_to <= entry.valid_from:
-        return None
-    return over
 
 
 def not_retracted() -> PillionError:

@@ -17,8 +17,9 @@ from pillion.domain.mutations import EmbeddingMode
 from pillion.domain.validation import check_write
 from pillion.embedders.usable import usable_rows
 from pillion.service import answers
-from pillion.service.applier import Applier, text_to_embed
+from pillion.service.applier import Applier
 from pillion.service.draft import Draft
+from pillion.service.stated import text_to_embed
 from pillion.service.vectors import MadeVectors, pending_added
 
 if TYPE_CHECKING:
