@@ -92,6 +92,18 @@ def one_row(**changes: Any) -> dict[str, Any]:
 
 
 def filters() -> st.SearchStrategy[dict[str, Any]]:
+    """What a filter is made of, now and then with filters within it, and within those."""
+    nested = flat_filters().map(lambda wanted: ranker.Filter(**wanted))
+    deeper = st.lists(nested, min_size=1, max_size=2).map(
+        lambda some: ranker.Filter(statuses=0, exclude_flags=0, none_of=some)
+    )
+    some = st.just([]) | st.lists(nested | deeper, min_size=1, max_size=2)
+    return st.tuples(flat_filters(), some, some).map(
+        lambda parts: parts[0] | {"any_of": parts[1], "none_of": parts[2]}
+    )
+
+
+def flat_filters() -> st.SearchStrategy[dict[str, Any]]:
     hashes = st.lists(st.sampled_from(HASHES), max_size=3)
     many = st.sampled_from([list(range(3, 20)), list(range(100, 120))])
     labels = st.lists(st.sampled_from(LABELS), max_size=2)
@@ -107,6 +119,9 @@ def filters() -> st.SearchStrategy[dict[str, Any]]:
         "labels_all": labels,
         "labels_any": labels,
         "labels_none": labels,
+        "labels_each": st.lists(labels, max_size=2),
+        "valid_from_from": instant,
+        "valid_from_to": instant,
         "valid_at": instant,
         "recorded_at": instant,
         "created_from": instant,

@@ -125,10 +125,16 @@ class Filter:
         not_expired_at: `expires > t`.
         min_score: 0..1, on the final score. Bounds results; doesn't count as admission.
         min_relevance: 0..1. Bounds results; doesn't count as admission.
+        labels_each: sets of labels, of each of which it must have one.
+        valid_from_from: `valid_from >= t`.
+        valid_from_to: `valid_from < t`.
+        any_of: filters of which it must meet one; their least scores and relevances don't count.
+        none_of: filters of which it must meet none.
 
     Raises:
         ValueError: unknown bits, a flag both included and excluded, a least value outside 0..1,
-            or more than FILTER_VALUES_MAX values in a set; the message names the argument.
+            more than FILTER_VALUES_MAX values in a set, or too many filters within filters; the
+            message names the argument.
     """
 
     def __new__(
@@ -153,6 +159,11 @@ class Filter:
         not_expired_at: int | None = None,
         min_score: float = 0.0,
         min_relevance: float = 0.0,
+        labels_each: Sequence[Sequence[int]] = ...,
+        valid_from_from: int | None = None,
+        valid_from_to: int | None = None,
+        any_of: Sequence[Filter] = ...,
+        none_of: Sequence[Filter] = ...,
     ) -> Filter: ...
     @property
     def kinds(self) -> int: ...
@@ -192,6 +203,16 @@ class Filter:
     def min_score(self) -> float: ...
     @property
     def min_relevance(self) -> float: ...
+    @property
+    def labels_each(self) -> list[list[int]]: ...
+    @property
+    def valid_from_from(self) -> int | None: ...
+    @property
+    def valid_from_to(self) -> int | None: ...
+    @property
+    def any_of(self) -> list[Filter]: ...
+    @property
+    def none_of(self) -> list[Filter]: ...
 
 @final
 class Hits:

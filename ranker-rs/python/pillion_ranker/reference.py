@@ -171,6 +171,11 @@ def _admits(wanted: Filter, row: _Row) -> bool:
         row.flags & wanted.include_flags == wanted.include_flags,
         not row.flags & wanted.exclude_flags,
         wanted.not_expired_at is None or row.expires > wanted.not_expired_at,
+        all(not row.labels.isdisjoint(one) for one in wanted.labels_each),
+        wanted.valid_from_from is None or row.valid_from >= wanted.valid_from_from,
+        wanted.valid_from_to is None or row.valid_from < wanted.valid_from_to,
+        not wanted.any_of or any(_admits(one, row) for one in wanted.any_of),
+        not any(_admits(one, row) for one in wanted.none_of),
     )
     return all(tests)
 

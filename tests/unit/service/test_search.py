@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import threading
+from dataclasses import replace
 from uuid import UUID
 
 import pytest
 from pillion.domain.errors import Reason
 from pillion.domain.memory import MemoryKind, MemoryStatus, Source, SourceKind
 from pillion.domain.queries import (
+    NESTED,
     Exactness,
     Filter,
     RankingProfile,
@@ -123,6 +125,15 @@ def test_an_empty_partition_answers_with_nothing(service):
     assert answer.exactness is Exactness.EXACT
 
 
+def of(**conditions):
+    """A filter within another."""
+    return replace(NESTED, **conditions)
+
+
+PROCEDURAL = MemoryKind.PROCEDURAL
+S = frozenset({"s"})
+
+
 def test_filters_with_everything_in_them(service):
     """The ranker and ``Filter.admits`` agree, or the search would find no answer to give."""
     told = service.one(episode("told", session_id="s", labels=("a",))).id
@@ -168,6 +179,20 @@ def test_filters_with_everything_in_them(service):
         {"include_retracted": True, "valid_only": False},
         {"include_expired": True},
         {"valid_only": False},
+        {"valid_from": Window(START - 9, START - 5)},
+        {"valid_from": Window(START - 8, None), "valid_only": False},
+        {
+            "labels_any": frozenset({"a", "b"}),
+            "source_kinds": frozenset({SourceKind.USER_STATEMENT, SourceKind.TOOL_RESULT}),
+            "session_ids": frozenset({"s", "t"}),
+        },
+        {"any_of": (of(labels_any=frozenset({"b"})), of(kinds=frozenset({PROCEDURAL})))},
+        {"any_of": (of(attributes=frozenset({"deadline"})),), "valid_only": False},
+        {"contexts": None, "none_of": (of(labels_all=frozenset({"b"})), of(importance_min=0.9))},
+        {"none_of": (of(any_of=(of(labels_any=frozenset({"a"})), of(session_ids=S))),)},
+        {"any_of": (of(none_of=(of(contexts=frozenset({"work"})),)),), "contexts": None},
+        {"any_of": (of(valid_only=True), of(valid_from=Window(None, START - 8)))},
+        {"none_of": (NESTED,)},
     ):
         for as_of in (None, START - 5, START - 6, START - 100):
             wanted = Filter(**change)
@@ -187,13 +212,23 @@ def test_a_retracted_memory_is_shown_on_request(service):
     assert service.found(filter=Filter(include_retracted=True)) == [never]
 
 
-@pytest.mark.parametrize("name", ["labels_any", "source_kinds"])
-def test_two_sets_of_alternatives_are_not_served_yet(service, name):
+def test_filters_within_filters_have_limits(service):
     service.write(add("x"))
-    values = {"labels_any": {"a", "b"}, "source_kinds": set(SourceKind)}[name]
-    wanted = Filter(session_ids=frozenset({"s", "t"}), **{name: frozenset(values)})
-    with service.refuses(Reason.NOT_SERVED, "filter"):
-        service.search(filter=wanted)
+    nested = NESTED
+    for _ in range(4):
+        nested = replace(NESTED, any_of=(nested,))
+    assert service.found(filter=Filter(any_of=(nested.any_of[0],))) == service.found()
+    with service.refuses(LIMIT):
+        service.search(filter=Filter(any_of=(nested,)))
+    assert service.found(filter=Filter(any_of=(NESTED,) * 64)) == service.found()
+    with service.refuses(LIMIT, "filter"):
+        service.search(filter=Filter(any_of=(NESTED,) * 60, none_of=(NESTED,) * 5))
+    wrong = replace(NESTED, labels_all=frozenset({""}))
+    with service.refuses(FIELD, "filter.any_of[1].none_of[0].labels_all"):
+        service.search(filter=Filter(any_of=(NESTED, replace(NESTED, none_of=(wrong,)))))
+    derived = replace(NESTED, derived_from=frozenset({UUID(int=1)}))
+    with service.refuses(FIELD, "filter.derived_from"):
+        service.search(filter=Filter(none_of=(derived,)))
 
 
 def test_scores_have_their_parts(service):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 from pillion.domain.errors import PillionError, Reason
-from pillion.domain.memory import SourceKind
 from pillion.domain.queries import Filter, ReadAt, Target
 from pillion_storage.api import StoreSettings
 from pillion_storage.lmdb import open_store
@@ -74,11 +73,8 @@ def test_reads_leave_no_trace(service, read, answer):
 
 
 def test_what_is_refused_elsewhere_is_refused_there_too(service):
-    two = Filter(
-        labels_any=frozenset("ab"),
-        source_kinds=frozenset({SourceKind.TOOL_RESULT, SourceKind.USER_STATEMENT}),
-    )
-    assert refusal(lambda: service.search(filter=two)) is Reason.NOT_SERVED
+    long = Filter(labels_any=frozenset({"x" * 1000}))
+    assert refusal(lambda: service.search(filter=long)) is Reason.LIMIT_EXCEEDED
     assert refusal(lambda: service.search(vector=floats(0, 0))) is Reason.NOT_FINITE
     assert refusal(lambda: service.search(top_k=0)) is Reason.INVALID_FIELD
 

@@ -19,6 +19,7 @@ from pillion.domain.mutations import (
     PutFact,
 )
 from pillion.domain.queries import (
+    NESTED,
     RECALLED_STATUSES,
     Filter,
     RankingProfile,
@@ -308,6 +309,8 @@ def test_a_search_converts_whole():
             include_retracted=True,
             include_expired=True,
             validity=search_pb2.VALIDITY_FILTER_ANY,
+            any_of=[{"labels_any": ["w"]}],
+            none_of=[{"labels_any": ["v"]}],
         ),
         read=types_pb2.ReadOptions(at_least_revision=9, as_of=Timestamp(seconds=4)),
         ranking=search_pb2.RankingProfile(
@@ -322,7 +325,6 @@ def test_a_search_converts_whole():
     assert query.ranking == RankingProfile(
         relevance_weight=0.0, half_lives={MemoryKind.EPISODIC: None}
     )
-    # Search does not serve these, List does: see below.
     request.filter.valid_from.to.seconds = 2
     request.filter.derived_from.append(OTHER)
     asked = queries.filter_from_wire(request)
@@ -409,8 +411,6 @@ def test_a_bad_search_is_refused_by_its_field(field, request_):
 
 
 NOT_SERVED = [
-    ("NESTED_FILTERS", queries.search_from_wire, wire.SearchRequest(filter={"any_of": [{}]})),
-    ("NESTED_FILTERS", queries.search_from_wire, wire.SearchRequest(filter={"none_of": [{}]})),
     (
         "EXTRACTION",
         mutations.mutation_from_wire,
@@ -522,11 +522,6 @@ def test_a_history_as_of_an_instant_is_refused():
     ("request_", "capability"),
     [
         (wire.SearchRequest(ranking={"recency_anchor": 2}), "ACCESS"),
-        (wire.SearchRequest(filter={"valid_from": {"to": {"seconds": 1}}}), "FILTER_ALTERNATIVES"),
-        (
-            wire.SearchRequest(filter={"labels_any": ["a", "b"], "session_ids": ["c", "d"]}),
-            "FILTER_ALTERNATIVES",
-        ),
     ],
 )
 def test_a_search_that_asks_for_what_is_not_served_is_refused(request_, capability):
@@ -536,13 +531,53 @@ def test_a_search_that_asks_for_what_is_not_served_is_refused(request_, capabili
     assert caught.value.metadata == {"capability": f"CAPABILITY_{capability}"}
 
 
-def test_a_search_takes_one_group_of_alternatives_and_may_say_that_it_is_no_use():
-    queries.search_from_wire(
+def test_a_search_takes_several_groups_of_alternatives_and_may_say_that_it_is_no_use():
+    query = queries.search_from_wire(
         wire.SearchRequest(
             without_access=True,
-            filter={"labels_any": ["a", "b"], "session_ids": ["c"], "valid_from": {}},
+            filter={
+                "labels_any": ["a", "b"],
+                "session_ids": ["c", "d"],
+                "valid_from": {"to": {"seconds": 1}},
+            },
         )
     )
+    assert query.filter.labels_any == {"a", "b"}
+    assert query.filter.session_ids == {"c", "d"}
+    assert query.filter.valid_from == Window(None, 1_000_000)
+
+
+def test_what_a_filter_within_a_filter_leaves_out_is_no_condition():
+    asked = {
+        "any_of": [{"labels_any": ["a"]}, {"contexts": ["work"], "validity": 1}],
+        "none_of": [{"any_of": [{"statuses": [1]}, {"all_contexts": True}]}],
+    }
+    made = queries.search_from_wire(wire.SearchRequest(filter=asked)).filter
+    assert (made.contexts, made.statuses) == ({""}, RECALLED_STATUSES)  # the outer one's own
+    assert made.any_of == (
+        replace(NESTED, labels_any=frozenset({"a"})),
+        replace(NESTED, contexts=frozenset({"work"}), valid_only=True),
+    )
+    candidates = replace(NESTED, statuses=frozenset({MemoryStatus.CANDIDATE}))
+    assert made.none_of == (replace(NESTED, any_of=(candidates, NESTED)),)
+
+
+@pytest.mark.parametrize(
+    ("nested", "field"),
+    [
+        ({"contexts": ["x"], "all_contexts": True}, "filter.any_of[1].contexts"),
+        ({"kinds": [77]}, "filter.any_of[1].kinds[0]"),
+        ({"validity": 9}, "filter.any_of[1].validity"),
+        (
+            {"none_of": [{"any_of": [{"any_of": [{"any_of": [{}]}]}]}]},
+            "filter.any_of[1].none_of[0].any_of[0].any_of[0].any_of[0]",
+        ),
+    ],
+)
+def test_a_filter_within_a_filter_is_checked_where_it_stands(nested, field):
+    with pytest.raises(PillionError) as caught:
+        queries.search_from_wire(wire.SearchRequest(filter={"any_of": [{}, nested]}))
+    assert [one.field for one in caught.value.violations] == [field]
 
 
 def test_a_listing_takes_every_filter():

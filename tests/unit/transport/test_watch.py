@@ -129,7 +129,7 @@ def test_the_request_arrives_as_it_is(channel, use_cases):
         ({"filter": {"validity": 1}}, "INVALID_FIELD"),
         ({"filter": {"validity": 9}}, "INVALID_FIELD"),
         ({"heartbeat": {"seconds": 1, "nanos": -5}}, "INVALID_FIELD"),
-        ({"filter": {"any_of": [{}]}}, "NOT_SERVED"),
+        ({"filter": {"any_of": [{"none_of": [{"validity": 1}]}]}}, "INVALID_FIELD"),
     ],
 )
 def test_what_cannot_be_is_refused(channel, fields, reason):

@@ -4,8 +4,8 @@
 //! - all columns have the same length; rows are added at the end and never taken away;
 //! - a free row is all zeros, in every column and both vectors: `kind == 0` tells it;
 //! - a row has a vector if and only if its `scale` is above 0; without one its vectors are zeros;
-//! - `summaries` has one summary per block begun, and it covers the block's live rows: a change of
-//!   a row widens it, most to `UNKNOWN` ([`Chunk::forget_summary`]).
+//! - `summaries` and `signatures` have one entry per block begun, which covers the block's live rows:
+//!   a change of a row widens it, most to `UNKNOWN` ([`Chunk::forget_summary`]).
 
 use std::ops::Range;
 
@@ -14,6 +14,7 @@ use crate::batch::RowBatch;
 use crate::kernels::{LineF32, LineI8, lines_f32, lines_i8};
 use crate::limits::{BLOCK_ROWS, CHUNK_ROWS};
 use crate::quantise::{Quantisation, write_quantised, write_unit};
+use crate::signature::Signature;
 use crate::summary::{SummarisedRow, Summary};
 
 #[derive(Debug)]
@@ -21,6 +22,7 @@ pub(crate) struct Chunk {
     lines_f32: usize,
     lines_i8: usize,
     summaries: Vec<Summary>,
+    signatures: Vec<Signature>,
     /// Bit n while block n is summarised by `UNKNOWN`.
     unknown: u16,
     pub id: Vec<Id>,
@@ -80,6 +82,7 @@ pub(crate) struct Block<'a> {
     pub start: usize,
     pub len: usize,
     pub summary: &'a Summary,
+    pub signature: &'a Signature,
 }
 
 impl<'a> Block<'a> {
@@ -109,6 +112,7 @@ impl Chunk {
             lines_f32,
             lines_i8,
             summaries: Vec::new(),
+            signatures: Vec::new(),
             unknown: 0,
             id: Vec::new(),
             created: Vec::new(),
@@ -156,6 +160,7 @@ impl Chunk {
         self.quantised.resize(rows * self.lines_i8, LineI8::ZERO);
         let blocks = rows.div_ceil(BLOCK_ROWS);
         self.summaries.resize(blocks, Summary::UNKNOWN);
+        self.signatures.resize(blocks, Signature::UNKNOWN);
         self.forget_summary(rows - 1);
         rows - 1
     }
@@ -183,6 +188,7 @@ impl Chunk {
             start: block * BLOCK_ROWS,
             len: BLOCK_ROWS.min(self.len() - block * BLOCK_ROWS),
             summary: &self.summaries[block],
+            signature: &self.signatures[block],
         })
     }
 
@@ -190,6 +196,7 @@ impl Chunk {
     fn forget_summary(&mut self, row: usize) {
         let block = row / BLOCK_ROWS;
         self.summaries[block] = Summary::UNKNOWN;
+        self.signatures[block] = Signature::UNKNOWN;
         self.unknown |= 1 << block;
     }
 
@@ -198,12 +205,21 @@ impl Chunk {
         while self.unknown != 0 {
             let block = self.unknown.trailing_zeros() as usize;
             self.unknown &= self.unknown - 1;
-            let mut summary = Summary::EMPTY;
+            let (mut summary, mut signature) = (Summary::EMPTY, Signature::EMPTY);
             for row in (block * BLOCK_ROWS..self.len()).take(BLOCK_ROWS) {
                 summary.add(&self.summarised(row));
+                self.hashes(row).for_each(|hash| signature.add(hash));
             }
             self.summaries[block] = summary;
+            self.signatures[block] = signature;
         }
+    }
+
+    /// What a signature takes in of a row.
+    #[inline]
+    pub fn hashes(&self, row: usize) -> impl Iterator<Item = u64> {
+        let columns = [self.subject[row], self.context[row], self.attribute[row]];
+        columns.into_iter().chain(self.labels[row].iter().copied())
     }
 
     /// What a summary takes in of a row.
@@ -301,6 +317,7 @@ impl Chunk {
     pub fn memory_bytes(&self) -> usize {
         let mut bytes = size_of_val(&self.unit[..]) + size_of_val(&self.quantised[..]);
         bytes += self.summaries.capacity() * size_of::<Summary>();
+        bytes += self.signatures.capacity() * size_of::<Signature>();
         macro_rules! add {
             ($column:expr) => {
                 bytes += $column.capacity() * element_size(&$column)

@@ -8,7 +8,9 @@ use crate::chunk::{Block, Chunk};
 use crate::error::{Error, Result};
 use crate::flags;
 use crate::kernels::Kernels;
-use crate::limits::{BLOCK_ROWS, EVERY_KIND, FILTER_VALUES_MAX, STATUS_MAX};
+use crate::limits::{
+    BLOCK_ROWS, EVERY_KIND, FILTER_DEPTH_MAX, FILTER_PARTS_MAX, FILTER_VALUES_MAX, STATUS_MAX,
+};
 use crate::predicate::{Hash, Labels, Predicate, Share, Time, Values};
 use crate::summary::{Range, Verdict};
 
@@ -34,6 +36,8 @@ pub struct FilterSpec {
     pub labels_any: Vec<u64>,
     /// Labels of which the row must have none.
     pub labels_none: Vec<u64>,
+    /// Sets of labels, of each of which the row must have one.
+    pub labels_each: Vec<Vec<u64>>,
     /// The row must be valid then: `valid_from <= t < valid_to`.
     pub valid_at: Option<i64>,
     /// The row must have been known then: `recorded <= t`.
@@ -42,6 +46,10 @@ pub struct FilterSpec {
     pub created_from: Option<i64>,
     /// The row must have been created before.
     pub created_to: Option<i64>,
+    /// The row must be valid from then on or from a later time.
+    pub valid_from_from: Option<i64>,
+    /// The row must be valid from an earlier time.
+    pub valid_from_to: Option<i64>,
     /// The least importance.
     pub min_importance: f32,
     /// The least confidence.
@@ -56,6 +64,11 @@ pub struct FilterSpec {
     pub min_score: f32,
     /// The least relevance. It bounds results and doesn't count as admission.
     pub min_relevance: f32,
+    /// Filters of which the row must meet one; none: no further condition. Their least scores and
+    /// relevances don't count.
+    pub any_of: Vec<Filter>,
+    /// Filters of which the row must meet none.
+    pub none_of: Vec<Filter>,
 }
 
 impl Default for FilterSpec {
@@ -69,10 +82,13 @@ impl Default for FilterSpec {
             labels_all: Vec::new(),
             labels_any: Vec::new(),
             labels_none: Vec::new(),
+            labels_each: Vec::new(),
             valid_at: None,
             recorded_at: None,
             created_from: None,
             created_to: None,
+            valid_from_from: None,
+            valid_from_to: None,
             min_importance: 0.0,
             min_confidence: 0.0,
             include_flags: 0,
@@ -80,6 +96,8 @@ impl Default for FilterSpec {
             not_expired_at: None,
             min_score: 0.0,
             min_relevance: 0.0,
+            any_of: Vec::new(),
+            none_of: Vec::new(),
         }
     }
 }
@@ -99,14 +117,31 @@ impl Filter {
     /// Checks and prepares.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for unknown bits in a mask, a least value outside 0..=1, or a
-    /// set of more than [`FILTER_VALUES_MAX`] values.
+    /// [`Error::InvalidArgument`] for unknown bits in a mask, a least value outside 0..=1, a set of
+    /// more than [`FILTER_VALUES_MAX`] values, more than [`FILTER_PARTS_MAX`] filters or sets in
+    /// all, or filters within filters more than [`FILTER_DEPTH_MAX`] deep.
     pub fn new(spec: FilterSpec) -> Result<Self> {
         check(&spec)?;
-        Ok(Self {
+        let made = Self {
             predicates: predicates(&spec),
             spec,
-        })
+        };
+        for (name, count, max) in [
+            (
+                "any_of, none_of, labels_each",
+                made.parts(),
+                FILTER_PARTS_MAX,
+            ),
+            ("any_of, none_of", made.depth(), FILTER_DEPTH_MAX),
+        ] {
+            if count > max {
+                return Err(Error::argument(
+                    name,
+                    format!("{count} parts or levels, at most {max}"),
+                ));
+            }
+        }
+        Ok(made)
     }
 
     /// The values that the filter was made of.
@@ -115,7 +150,19 @@ impl Filter {
         &self.spec
     }
 
-    #[cfg(test)]
+    /// Filters in this one, itself included, and the sets of `labels_each`.
+    fn parts(&self) -> usize {
+        let spec = &self.spec;
+        let nested = spec.any_of.iter().chain(&spec.none_of);
+        1 + spec.labels_each.len() + nested.map(Self::parts).sum::<usize>()
+    }
+
+    /// Levels of filters, this one included.
+    fn depth(&self) -> usize {
+        let nested = self.spec.any_of.iter().chain(&self.spec.none_of);
+        1 + nested.map(Self::depth).max().unwrap_or(0)
+    }
+
     pub(crate) fn predicates(&self) -> &[Predicate] {
         &self.predicates
     }
@@ -125,12 +172,13 @@ impl Filter {
     pub(crate) fn admit(&self, kernels: &Kernels, block: &Block<'_>, mask: &mut Mask) -> usize {
         let mut doubts = 0_u32;
         for (number, predicate) in self.predicates.iter().enumerate() {
-            match predicate.judge(block.summary) {
+            match predicate.judge(block) {
                 Verdict::None => return 0,
                 Verdict::All => {}
                 Verdict::Some => doubts |= 1 << number,
             }
         }
+        debug_assert!(self.predicates.len() <= u32::BITS as usize);
         *mask = [1; BLOCK_ROWS];
         let mask = &mut mask[..block.len];
         if doubts == 0 {
@@ -212,7 +260,10 @@ fn check(spec: &FilterSpec) -> Result<()> {
         ("labels_all", &spec.labels_all),
         ("labels_any", &spec.labels_any),
         ("labels_none", &spec.labels_none),
-    ] {
+    ]
+    .into_iter()
+    .chain(spec.labels_each.iter().map(|one| ("labels_each", one)))
+    {
         if values.len() > FILTER_VALUES_MAX {
             return Err(Error::argument(
                 name,
@@ -264,6 +315,19 @@ fn predicates(spec: &FilterSpec) -> Vec<Predicate> {
             found.push(Predicate::Labels(how, Values::new(values)));
         }
     }
+    // One predicate for all of these, so that a filter has few whatever it is made of.
+    if !spec.labels_each.is_empty() {
+        let each = spec.labels_each.iter();
+        found.push(Predicate::LabelsEach(
+            each.map(|one| Values::new(one)).collect(),
+        ));
+    }
+    for (wanted, filters) in [(true, &spec.any_of), (false, &spec.none_of)] {
+        if !filters.is_empty() {
+            let of = filters.iter().map(|one| one.predicates().into()).collect();
+            found.push(Predicate::Nested { wanted, of });
+        }
+    }
     found
 }
 
@@ -295,6 +359,8 @@ fn times(spec: &FilterSpec) -> impl Iterator<Item = Predicate> {
     [
         (Time::Created, spec.created_from.map(from)),
         (Time::Created, spec.created_to.map(before)),
+        (Time::ValidFrom, spec.valid_from_from.map(from)),
+        (Time::ValidFrom, spec.valid_from_to.map(before)),
         (Time::ValidFrom, spec.valid_at.map(until)),
         (Time::ValidTo, spec.valid_at.map(after)),
         (Time::Recorded, spec.recorded_at.map(until)),

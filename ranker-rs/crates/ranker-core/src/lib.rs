@@ -28,6 +28,7 @@ mod profile;
 mod prune;
 mod quantise;
 mod search;
+mod signature;
 mod store;
 mod summary;
 mod table;

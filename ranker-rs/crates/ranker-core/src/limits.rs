@@ -19,6 +19,13 @@ pub const BLOCK_ROWS: usize = 256;
 /// Values in one set of a filter (subjects, labels, ...): 512 KiB, more than any sane request.
 pub const FILTER_VALUES_MAX: usize = 65_536;
 
+/// Filters within one filter, and sets of labels of which it wants one each: enough for whatever a
+/// person or an agent thinks up, and few enough to be asked of every row.
+pub const FILTER_PARTS_MAX: usize = 256;
+
+/// Levels of filters within filters.
+pub const FILTER_DEPTH_MAX: usize = 8;
+
 /// Attributes with a half-life of their own in one profile: more than a partition may register.
 pub const ATTRIBUTES_MAX: usize = 65_536;
 

@@ -1,11 +1,12 @@
 //! Predicates: what a filter asks of a row, each over one column.
 //!
 //! A predicate is evaluated in three ways that must agree (a property test holds them to it): on a
-//! block's summary, on a block's columns as a whole, and on a single row.
+//! block's summary and signature, on a block's columns as a whole, and on a single row.
 
 use crate::chunk::Block;
 use crate::chunk::Chunk;
 use crate::kernels::Kernels;
+use crate::limits::BLOCK_ROWS;
 use crate::summary::{Range, Summary, Verdict};
 
 /// A set of hashes, sorted.
@@ -92,6 +93,40 @@ pub(crate) enum Predicate {
     Hash(Hash, u64),
     Hashes(Hash, Values),
     Labels(Labels, Values),
+    /// The row has one label of each set.
+    LabelsEach(Box<[Values]>),
+    /// The row meets all predicates of one of the groups; or, where that is not wanted, of none.
+    Nested {
+        wanted: bool,
+        of: Box<[Box<[Predicate]>]>,
+    },
+}
+
+/// The verdict on rows that meet all of some predicates.
+fn judge_all(predicates: &[Predicate], block: &Block<'_>) -> Verdict {
+    let mut all = true;
+    for predicate in predicates {
+        match predicate.judge(block) {
+            Verdict::None => return Verdict::None,
+            Verdict::Some => all = false,
+            Verdict::All => {}
+        }
+    }
+    Verdict::of(all, false)
+}
+
+/// The verdict on rows that have one of these labels, or have all of them.
+fn judge_labels(wanted: &Values, block: &Block<'_>, all: bool) -> Verdict {
+    let mut absent = wanted
+        .0
+        .iter()
+        .map(|label| !block.signature.may_hold(*label));
+    let is_none = if all {
+        absent.any(|one| one)
+    } else {
+        absent.all(|one| one)
+    };
+    Verdict::of(false, is_none)
 }
 
 impl Time {
@@ -156,8 +191,9 @@ fn judge_bits(present: u8, wanted: u8) -> Verdict {
 }
 
 impl Predicate {
-    /// What a block's summary says. Never wrong, but it may not know.
-    pub fn judge(&self, summary: &Summary) -> Verdict {
+    /// What a block's summary and signature say. Never wrong, but they may not know.
+    pub fn judge(&self, block: &Block<'_>) -> Verdict {
+        let (summary, signature) = (block.summary, block.signature);
         match self {
             Self::Kinds(wanted) => judge_bits(summary.kinds, *wanted),
             Self::Statuses(wanted) => judge_bits(summary.statuses, *wanted),
@@ -170,12 +206,42 @@ impl Predicate {
             }
             Self::Time(column, wanted) => column.range(summary).judge(wanted),
             Self::Share(column, wanted) => column.range(summary).judge(wanted),
-            Self::Hash(column, wanted) => column.range(summary).judge(&Range {
-                low: *wanted,
-                high: *wanted,
-            }),
-            Self::Hashes(column, wanted) => wanted.judge(column.range(summary)),
-            Self::Labels(..) => Verdict::Some,
+            Self::Hash(column, wanted) => {
+                let range = Range {
+                    low: *wanted,
+                    high: *wanted,
+                };
+                column
+                    .range(summary)
+                    .judge(&range)
+                    .unless(|| !signature.may_hold(*wanted))
+            }
+            Self::Hashes(column, wanted) => wanted
+                .judge(column.range(summary))
+                .unless(|| wanted.0.iter().all(|one| !signature.may_hold(*one))),
+            Self::Labels(Labels::All, wanted) => judge_labels(wanted, block, true),
+            Self::Labels(Labels::Any, wanted) => judge_labels(wanted, block, false),
+            Self::Labels(Labels::None, wanted) => {
+                match judge_labels(wanted, block, false) {
+                    // None has one of them, so all have none.
+                    Verdict::None => Verdict::All,
+                    _ => Verdict::Some,
+                }
+            }
+            Self::LabelsEach(sets) => {
+                let verdicts = sets.iter().map(|wanted| judge_labels(wanted, block, false));
+                Verdict::of(false, verdicts.into_iter().any(|one| one == Verdict::None))
+            }
+            Self::Nested { wanted, of } => {
+                let mut verdicts = of.iter().map(|predicates| judge_all(predicates, block));
+                let any_all = verdicts.clone().any(|one| one == Verdict::All);
+                let all_none = verdicts.all(|one| one == Verdict::None);
+                if *wanted {
+                    Verdict::of(any_all, all_none)
+                } else {
+                    Verdict::of(all_none, any_all)
+                }
+            }
         }
     }
 
@@ -200,7 +266,25 @@ impl Predicate {
             Self::Hashes(column, wanted) if wanted.0.len() <= Values::WALK_MAX => {
                 kernels.among(&column.column(chunk)[rows], &wanted.0, mask);
             }
-            Self::Hashes(..) | Self::Labels(..) => {
+            Self::Nested { wanted, of } => {
+                let mut met = [0; BLOCK_ROWS];
+                let met = &mut met[..mask.len()];
+                for predicates in of {
+                    let mut one = [0; BLOCK_ROWS];
+                    let one = &mut one[..mask.len()];
+                    one.copy_from_slice(mask);
+                    for predicate in predicates {
+                        predicate.apply(kernels, block, one);
+                    }
+                    for (met, one) in met.iter_mut().zip(one) {
+                        *met |= *one;
+                    }
+                }
+                for (mask, met) in mask.iter_mut().zip(met) {
+                    *mask &= *met ^ u8::from(!wanted);
+                }
+            }
+            Self::Hashes(..) | Self::Labels(..) | Self::LabelsEach(_) => {
                 for (row, mask) in rows.zip(mask) {
                     *mask &= u8::from(*mask != 0 && self.holds(chunk, row));
                 }
@@ -225,6 +309,17 @@ impl Predicate {
                     Labels::Any => labels.iter().any(|label| wanted.contains(*label)),
                     Labels::None => !labels.iter().any(|label| wanted.contains(*label)),
                 }
+            }
+            Self::LabelsEach(sets) => {
+                let labels = &chunk.labels[row];
+                sets.iter()
+                    .all(|wanted| labels.iter().any(|label| wanted.contains(*label)))
+            }
+            Self::Nested { wanted, of } => {
+                let mut groups = of.iter();
+                let met =
+                    groups.any(|predicates| predicates.iter().all(|one| one.holds(chunk, row)));
+                met == *wanted
             }
         }
     }

@@ -33,6 +33,17 @@ impl Verdict {
     }
 }
 
+impl Verdict {
+    /// The same, or `None` where a doubt is settled so.
+    pub fn unless(self, is_none: impl FnOnce() -> bool) -> Self {
+        if self == Self::Some && is_none() {
+            Self::None
+        } else {
+            self
+        }
+    }
+}
+
 impl<T: PartialOrd + Copy> Range<T> {
     pub fn contains(&self, value: T) -> bool {
         self.low <= value && value <= self.high

@@ -148,6 +148,11 @@ impl Filter {
         not_expired_at = None,
         min_score = 0.0,
         min_relevance = 0.0,
+        labels_each = Vec::new(),
+        valid_from_from = None,
+        valid_from_to = None,
+        any_of = Vec::new(),
+        none_of = Vec::new(),
     ))]
     // One argument per field of the filter, all by keyword.
     #[allow(clippy::too_many_arguments)]
@@ -171,7 +176,14 @@ impl Filter {
         not_expired_at: Option<i64>,
         min_score: f32,
         min_relevance: f32,
+        labels_each: Vec<Vec<u64>>,
+        valid_from_from: Option<i64>,
+        valid_from_to: Option<i64>,
+        any_of: Vec<Bound<'_, Self>>,
+        none_of: Vec<Bound<'_, Self>>,
     ) -> Result<Self, Refusal> {
+        let filters =
+            |of: Vec<Bound<'_, Self>>| of.into_iter().map(|one| one.get().0.clone()).collect();
         let spec = FilterSpec {
             kinds,
             statuses,
@@ -192,6 +204,11 @@ impl Filter {
             not_expired_at,
             min_score,
             min_relevance,
+            labels_each,
+            valid_from_from,
+            valid_from_to,
+            any_of: filters(any_of),
+            none_of: filters(none_of),
         };
         Ok(Self(ranker_core::Filter::new(spec)?))
     }
@@ -289,6 +306,31 @@ impl Filter {
     #[getter]
     fn min_relevance(&self) -> f32 {
         self.0.spec().min_relevance
+    }
+
+    #[getter]
+    fn labels_each(&self) -> Vec<Vec<u64>> {
+        self.0.spec().labels_each.clone()
+    }
+
+    #[getter]
+    fn valid_from_from(&self) -> Option<i64> {
+        self.0.spec().valid_from_from
+    }
+
+    #[getter]
+    fn valid_from_to(&self) -> Option<i64> {
+        self.0.spec().valid_from_to
+    }
+
+    #[getter]
+    fn any_of(&self) -> Vec<Self> {
+        self.0.spec().any_of.iter().cloned().map(Self).collect()
+    }
+
+    #[getter]
+    fn none_of(&self) -> Vec<Self> {
+        self.0.spec().none_of.iter().cloned().map(Self).collect()
     }
 
     fn __repr__(&self) -> String {

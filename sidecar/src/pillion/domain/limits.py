@@ -83,6 +83,9 @@ GRAPH_EDGES_MAX: Final = 1000
 GRAPH_EDGES_DEFAULT: Final = 100
 FILTER_SUBJECTS_MAX: Final = 64
 FILTER_CONTEXTS_MAX: Final = 16
+# Filters within filters: levels, and how many in all. Each is asked of every memory.
+FILTER_LEVELS_MAX: Final = 4
+FILTER_CONDITIONS_MAX: Final = 64
 FORGET_IDS_MAX: Final = 100
 FORGET_SAMPLE_MAX: Final = 100
 IMPORT_BATCH_MAX: Final = 100

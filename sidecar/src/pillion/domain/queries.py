@@ -41,7 +41,8 @@ class Filter:
 
     ``contexts`` None looks in every context. Beyond the contract's conditions: ``facts`` admits
     only facts (True) or only untyped memories (False), ``edges`` only facts whose value is a
-    subject, and ``value_subjects`` only those whose value is one of these.
+    subject, and ``value_subjects`` only those whose value is one of these. Of ``any_of`` one must
+    admit the memory, and of ``none_of`` none may; `NESTED` is what such a filter is made from.
     """
 
     subjects: frozenset[Subject] = frozenset()
@@ -66,6 +67,23 @@ class Filter:
     include_retracted: bool = False
     include_expired: bool = False
     valid_only: bool = True
+    any_of: tuple[Filter, ...] = ()
+    none_of: tuple[Filter, ...] = ()
+
+    @property
+    def nested(self) -> tuple[Filter, ...]:
+        """The filters right within this one."""
+        return self.any_of + self.none_of
+
+    @property
+    def is_about_memories(self) -> bool:
+        """Whether it has a condition of its own that no episode can meet."""
+        return (
+            bool(self.kinds or self.attributes or self.episode_ids or self.derived_from)
+            or self.importance_min > 0
+            or self.confidence_min > 0
+            or self.valid_from != Window()
+        )
 
     def admits(self, memory: Memory, as_of: int, now: int) -> bool:
         """Return whether the memory takes part, read as of an instant of valid time.
@@ -93,6 +111,8 @@ class Filter:
             and (self.facts is None or self.facts is memory.is_fact)
             and (not self.edges or (memory.is_fact and memory.value_subject is not None))
             and (not self.value_subjects or memory.value_subject in self.value_subjects)
+            and (not self.any_of or any(one.admits(memory, as_of, now) for one in self.any_of))
+            and not any(one.admits(memory, as_of, now) for one in self.none_of)
         )
 
     def first_refusal(self, memory: Memory, as_of: int, now: int) -> str | None:
@@ -162,7 +182,8 @@ class Filter:
     def admits_episode(self, episode: Episode) -> bool:
         """Return whether an episode takes part, by the conditions that episodes can meet.
 
-        Its expiry is not looked at.
+        Its expiry is not looked at. A filter within this one that has a condition which only
+        memories can meet is not met.
         """
         return (
             (not self.subjects or episode.subject in self.subjects)
@@ -171,6 +192,8 @@ class Filter:
             and (not self.session_ids or episode.session_id in self.session_ids)
             and (not self.source_kinds or episode.source_kind in self.source_kinds)
             and self.created.holds(episode.recorded_at)
+            and (not self.any_of or any(_met_by(one, episode) for one in self.any_of))
+            and not any(_met_by(one, episode) for one in self.none_of)
         )
 
     def _admits_labels(self, record: Memory | Episode) -> bool:
@@ -182,8 +205,22 @@ class Filter:
         )
 
 
+def _met_by(within: Filter, episode: Episode) -> bool:
+    """Return whether an episode meets a filter that is within another."""
+    of_memories = within.is_about_memories or bool(within.statuses) or within.valid_only
+    return not of_memories and within.admits_episode(episode)
+
+
 # What a request without a filter means. One object, so that the hot path knows it at a glance.
 PLAIN_FILTER = Filter()
+# What a filter within another means with every field absent: it has no condition.
+NESTED = Filter(
+    contexts=None,
+    statuses=frozenset(),
+    include_retracted=True,
+    include_expired=True,
+    valid_only=False,
+)
 
 
 class RecencyAnchor(IntEnum):

@@ -236,28 +236,45 @@ def check_write(command: WriteCommand) -> None:
             raise error.within(f"guards[{index}]", guard_index=str(index)) from None
 
 
-def check_filter(filter_: Filter) -> None:
-    """Refuse a filter beyond its limits."""
-    check_count("filter.subjects", len(filter_.subjects), limits.FILTER_SUBJECTS_MAX)
+def check_filter(filter_: Filter, at: str = "filter") -> None:
+    """Refuse a filter beyond its limits; ``at`` is the field that it is."""
+    check_count(at, _conditions(filter_), limits.FILTER_CONDITIONS_MAX)
+    _check_conditions(filter_, at)
+
+
+def _conditions(filter_: Filter) -> int:
+    """Return how many filters there are within one, on all levels."""
+    return sum(1 + _conditions(one) for one in filter_.nested)
+
+
+def _check_conditions(filter_: Filter, at: str) -> None:
+    check_count(f"{at}.subjects", len(filter_.subjects), limits.FILTER_SUBJECTS_MAX)
     for subject in filter_.subjects:
-        check_subject("filter.subjects", subject)
+        check_subject(f"{at}.subjects", subject)
     if filter_.contexts is not None:
-        check_count("filter.contexts", len(filter_.contexts), limits.FILTER_CONTEXTS_MAX)
+        check_count(f"{at}.contexts", len(filter_.contexts), limits.FILTER_CONTEXTS_MAX)
         for context in filter_.contexts:
-            check_text("filter.contexts", context, limits.CONTEXT_BYTES_MAX)
+            check_text(f"{at}.contexts", context, limits.CONTEXT_BYTES_MAX)
     for name in ("attributes", "episode_ids", "session_ids", "derived_from"):
-        check_count(f"filter.{name}", len(getattr(filter_, name)), limits.FILTER_SUBJECTS_MAX)
+        check_count(f"{at}.{name}", len(getattr(filter_, name)), limits.FILTER_SUBJECTS_MAX)
     for name in ("attributes", "session_ids"):
         for one in getattr(filter_, name):
-            check_text(f"filter.{name}", one, limits.NAME_BYTES_MAX)
+            check_text(f"{at}.{name}", one, limits.NAME_BYTES_MAX)
     for name in ("created", "valid_from"):
         window = getattr(filter_, name)
-        check_instant(f"filter.{name}.start", window.start)
-        check_instant(f"filter.{name}.end", window.end)
+        check_instant(f"{at}.{name}.start", window.start)
+        check_instant(f"{at}.{name}.end", window.end)
     for name in ("labels_all", "labels_any", "labels_none"):
-        check_labels(f"filter.{name}", getattr(filter_, name))
-    check_share("filter.importance_min", filter_.importance_min)
-    check_share("filter.confidence_min", filter_.confidence_min)
+        check_labels(f"{at}.{name}", getattr(filter_, name))
+    check_share(f"{at}.importance_min", filter_.importance_min)
+    check_share(f"{at}.confidence_min", filter_.confidence_min)
+    if filter_.nested and at.count("_of[") >= limits.FILTER_LEVELS_MAX:
+        raise PillionError.of_field(
+            at, f"has more than {limits.FILTER_LEVELS_MAX} levels below", Reason.LIMIT_EXCEEDED
+        )
+    for name in ("any_of", "none_of"):
+        for number, one in enumerate(getattr(filter_, name)):
+            _check_conditions(one, f"{at}.{name}[{number}]")
 
 
 def check_ranking(ranking: RankingProfile) -> None:
@@ -295,6 +312,15 @@ def check_read(read: ReadAt) -> None:
         raise PillionError.of_field("read.exact_revision", "must not be negative")
 
 
+def _check_not_derived(filter_: Filter) -> None:
+    if filter_.derived_from:
+        raise PillionError.of_field(
+            "filter.derived_from", "is for List only: list what is derived, or search without"
+        )
+    for one in filter_.nested:
+        _check_not_derived(one)
+
+
 def check_search(query: SearchQuery) -> None:
     """Refuse a malformed search."""
     if query.top_k < 1:
@@ -315,9 +341,6 @@ def check_search(query: SearchQuery) -> None:
         check_read(query.read)
     if query.filter is not PLAIN_FILTER:
         check_filter(query.filter)
-        if query.filter.derived_from:
-            raise PillionError.of_field(
-                "filter.derived_from", "is for List only: list what is derived, or search without"
-            )
+        _check_not_derived(query.filter)
     if query.ranking is not PLAIN_RANKING:
         check_ranking(query.ranking)

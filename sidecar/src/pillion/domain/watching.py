@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import TYPE_CHECKING, Final
 
-from pillion.domain.queries import Filter, Window
+from pillion.domain.queries import Filter
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -63,7 +63,6 @@ class WatchQuery:
 
 
 _EVERY_CONTEXT: Final = Filter(contexts=None)
-_EVERY_INSTANT: Final = Window()
 
 
 class Scope:
@@ -77,15 +76,7 @@ class Scope:
             include_expired=True,
         )
         # What only memories have keeps episodes out: they could not meet it.
-        scope = self._filter
-        self._episodes = (
-            not scope.kinds
-            and not scope.attributes
-            and not scope.episode_ids
-            and scope.importance_min <= 0
-            and scope.confidence_min <= 0
-            and scope.valid_from == _EVERY_INSTANT
-        )
+        self._episodes = not self._filter.is_about_memories
 
     def admits(self, found: Found | None) -> bool:
         """Return whether the watch is about a record as it stands; None is no record."""

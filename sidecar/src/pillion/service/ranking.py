@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pillion_ranker as ranker
 
-from pillion.domain.errors import PillionError, Reason
 from pillion.domain.memory import MemoryKind
-from pillion.domain.queries import PLAIN_FILTER, PLAIN_RANKING, RecencyAnchor, Window
+from pillion.domain.queries import PLAIN_FILTER, PLAIN_RANKING, RecencyAnchor
 from pillion.domain.scope import MAIN_CONTEXT
 
 if TYPE_CHECKING:
@@ -98,11 +97,7 @@ def _profile(numbers: _Numbers, floor: float, half_lives: HalfLives) -> ranker.P
 def filter_of(
     keys: KeySpace, wanted: Filter, *, as_of: int, now: int, score_min: float
 ) -> ranker.Filter:
-    """Return the ranker's form of a filter.
-
-    Raises:
-        PillionError: NOT_SERVED for combinations that the ranker cannot express yet.
-    """
+    """Return the ranker's form of a filter, and of those within it."""
     if wanted is PLAIN_FILTER:
         return ranker.Filter(
             contexts=[keys.column("context", MAIN_CONTEXT)],
@@ -120,17 +115,10 @@ def filter_of(
     either = _either(keys, wanted)
     must += [options[0] for options in either if len(options) == 1]
     several = [options for options in either if len(options) > 1]
-    if len(several) > 1:
-        raise PillionError.of_field(
-            "filter",
-            "of labels_any, source_kinds, episode_ids and session_ids only one may name several "
-            "alternatives; ask one at a time",
-            Reason.NOT_SERVED,
-        )
-    if wanted.valid_from != Window():
-        raise PillionError.of_field(
-            "filter.valid_from", "is served by List only; use read.as_of", Reason.NOT_SERVED
-        )
+
+    def within(filters: tuple[Filter, ...]) -> list[ranker.Filter]:
+        return [filter_of(keys, one, as_of=as_of, now=now, score_min=0.0) for one in filters]
+
     exclude = 0
     if not wanted.include_retracted:
         exclude |= ranker.FLAG_RETRACTED
@@ -143,16 +131,20 @@ def filter_of(
         contexts=[keys.column("context", one) for one in wanted.contexts or ()],
         attributes=[keys.column("attribute", one) for one in wanted.attributes],
         labels_all=must,
-        labels_any=several[0] if several else [],
+        labels_each=several,
         labels_none=must_not,
         valid_at=as_of if wanted.valid_only else None,
         created_from=wanted.created.start,
         created_to=wanted.created.end,
+        valid_from_from=wanted.valid_from.start,
+        valid_from_to=wanted.valid_from.end,
         min_importance=wanted.importance_min,
         min_confidence=wanted.confidence_min,
         exclude_flags=exclude,
         not_expired_at=None if wanted.include_expired else now,
         min_score=score_min,
+        any_of=within(wanted.any_of),
+        none_of=within(wanted.none_of),
     )
 
 

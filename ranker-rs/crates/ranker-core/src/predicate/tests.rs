@@ -6,6 +6,7 @@ use super::*;
 use crate::batch::RowBatch;
 use crate::kernels::available;
 use crate::limits::BLOCK_ROWS;
+use crate::signature::Signature;
 use crate::store::Store;
 use crate::summary::SummarisedRow;
 use crate::{Filter, FilterSpec, Id};
@@ -100,7 +101,37 @@ fn upsert(store: &mut Store, ids: &[Id], seed: u64) {
         .unwrap();
 }
 
+/// Filters, some with others within.
 fn filters() -> impl Strategy<Value = FilterSpec> {
+    let nested =
+        || prop_oneof![2 => Just(vec![]), 1 => prop::collection::vec(flat_filters(), 1..3)];
+    (flat_filters(), nested(), nested(), any::<bool>()).prop_map(
+        |(spec, any_of, none_of, deeper)| {
+            let made = |specs: Vec<FilterSpec>| -> Vec<Filter> {
+                specs
+                    .into_iter()
+                    .map(|one| Filter::new(one).unwrap())
+                    .collect()
+            };
+            let spec = FilterSpec {
+                any_of: made(any_of),
+                none_of: made(none_of),
+                ..spec
+            };
+            if deeper {
+                FilterSpec {
+                    none_of: made(vec![spec.clone()]),
+                    any_of: made(vec![spec, FilterSpec::default()]),
+                    ..FilterSpec::default()
+                }
+            } else {
+                spec
+            }
+        },
+    )
+}
+
+fn flat_filters() -> impl Strategy<Value = FilterSpec> {
     let times = || {
         (
             prop::option::weighted(0.3, -1_i64..9),
@@ -117,8 +148,15 @@ fn filters() -> impl Strategy<Value = FilterSpec> {
         (set(), set(), set()),
         prop_oneof![Just((0, 0)), flags],
         (0_u8..32, 0_u8..8, least(), least()),
+        (
+            times(),
+            prop::collection::vec(prop::collection::vec(0_u64..9, 1..6), 0..3),
+        ),
     )
-        .prop_map(|(times, hashes, labels, flags, rest)| FilterSpec {
+        .prop_map(|(times, hashes, labels, flags, rest, more)| FilterSpec {
+            valid_from_from: more.0.0,
+            valid_from_to: more.0.1,
+            labels_each: more.1,
             kinds: rest.0 << 1,
             statuses: rest.1 << 1,
             subjects: hashes.0,
@@ -171,6 +209,9 @@ proptest! {
             prop_assert_ne!(*block.summary, Summary::UNKNOWN, "every change is summarised");
             for row in block.rows() {
                 prop_assert!(covers(block.summary, &block.chunk.summarised(row)));
+                for hash in block.chunk.hashes(row).filter(|_| block.chunk.is_live(row)) {
+                    prop_assert!(block.signature.may_hold(hash));
+                }
             }
             for filter in &filters {
                 check(filter, &block);
@@ -189,7 +230,7 @@ fn check(filter: &Filter, block: &Block<'_>) {
             .iter()
             .filter(|row| predicate.holds(block.chunk, **row))
             .count();
-        match predicate.judge(block.summary) {
+        match predicate.judge(block) {
             Verdict::All => assert_eq!(held, live.len(), "{predicate:?}"),
             Verdict::None => assert_eq!(held, 0, "{predicate:?}"),
             Verdict::Some => {}
@@ -203,6 +244,7 @@ fn check(filter: &Filter, block: &Block<'_>) {
     // The same block as if nothing were known of it: columns alone decide.
     let unknown = Block {
         summary: &Summary::UNKNOWN,
+        signature: &Signature::UNKNOWN,
         ..*block
     };
     for kernels in available() {
@@ -227,8 +269,9 @@ fn check(filter: &Filter, block: &Block<'_>) {
 fn uniform_blocks_are_judged_without_reading_them() {
     let mut store = Store::new(2);
     upsert(&mut store, &ids(0, IDS), 0);
-    let summary = *store.blocks().next().unwrap().summary;
-    let verdict = |predicate: Predicate| predicate.judge(&summary);
+    let block = store.blocks().next().unwrap();
+    let summary = *block.summary;
+    let verdict = |predicate: Predicate| predicate.judge(&block);
     let (kinds, subject, from) = (summary.kinds, summary.subject.low, summary.valid_from.low);
     assert_eq!(verdict(Predicate::Kinds(kinds)), Verdict::All);
     assert_eq!(verdict(Predicate::Kinds(!kinds)), Verdict::None);
@@ -254,4 +297,43 @@ fn uniform_blocks_are_judged_without_reading_them() {
     };
     assert_eq!(verdict(until(from)), Verdict::All);
     assert_eq!(verdict(until(from - 1)), Verdict::None);
+}
+
+#[test]
+fn a_block_without_a_hash_is_told_by_its_signature() {
+    let mut store = Store::new(2);
+    upsert(&mut store, &ids(0, IDS), 2); // every row differs, so the ranges are wide
+    let block = store.blocks().next().unwrap();
+    let has = |label| (0..block.len).any(|row| block.chunk.labels[row].contains(&label));
+    // Among so many that are absent some are told to be, or signatures were good for nothing.
+    let told = |label: u64| {
+        let verdict = Predicate::Labels(Labels::Any, Values::new(&[label])).judge(&block);
+        assert!(verdict != Verdict::None || !has(label));
+        verdict == Verdict::None
+    };
+    assert!((100..200).filter(|label| told(*label)).count() > 90);
+    let without = Predicate::Labels(Labels::None, Values::new(&[100, 101]));
+    assert_eq!(without.judge(&block), Verdict::All);
+    let subject = Predicate::Hash(Hash::Subject, (block.summary.subject.low..).nth(1).unwrap());
+    assert_ne!(subject.judge(&block), Verdict::All);
+}
+
+#[test]
+fn filters_within_filters_have_limits() {
+    let mut nested = Filter::new(FilterSpec::default()).unwrap();
+    let deeper = |of: &Filter| {
+        Filter::new(FilterSpec {
+            none_of: vec![of.clone()],
+            ..FilterSpec::default()
+        })
+    };
+    for _ in 1..crate::limits::FILTER_DEPTH_MAX {
+        nested = deeper(&nested).unwrap();
+    }
+    assert!(deeper(&nested).is_err());
+    let many = FilterSpec {
+        any_of: vec![Filter::new(FilterSpec::default()).unwrap(); crate::limits::FILTER_PARTS_MAX],
+        ..FilterSpec::default()
+    };
+    assert!(Filter::new(many).is_err());
 }

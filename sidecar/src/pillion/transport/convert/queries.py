@@ -8,8 +8,12 @@ from typing import TYPE_CHECKING, Any, Final
 from pillion_proto.memory.v1 import memory_service_pb2 as wire
 from pillion_proto.memory.v1 import search_pb2
 
-from pillion.domain.errors import PillionError
-from pillion.domain.limits import HEARTBEAT_SECONDS_DEFAULT, RECALL_TARGET_DEFAULT
+from pillion.domain.errors import PillionError, Reason
+from pillion.domain.limits import (
+    FILTER_LEVELS_MAX,
+    HEARTBEAT_SECONDS_DEFAULT,
+    RECALL_TARGET_DEFAULT,
+)
 from pillion.domain.memory import MemoryKind, MemoryStatus, SourceKind
 from pillion.domain.queries import (
     PLAIN_FILTER,
@@ -42,6 +46,8 @@ from pillion.transport.convert.scalars import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pillion_proto.memory.v1 import types_pb2
 
     from pillion.service.profiles import Profiles
@@ -92,32 +98,60 @@ def filter_from_wire(
     """Return a request's filter."""
     if not request.HasField("filter"):
         return PLAIN_FILTER
-    asked: search_pb2.Filter = request.filter
-    if asked.any_of or asked.none_of:
-        nested = "filter.any_of" if asked.any_of else "filter.none_of"
-        raise feature_not_served(wire.CAPABILITY_NESTED_FILTERS, nested)
-    check_enum(search_pb2.ValidityFilter.values(), asked.validity, "filter.validity")
-    statuses = enums_from_wire(MemoryStatus, asked.statuses, "filter.statuses")
+    return _filter(request.filter, "filter", _contexts(request.filter), RECALLED_STATUSES)
+
+
+def _filter(
+    asked: search_pb2.Filter,
+    at: str,
+    contexts: frozenset[str] | None,
+    statuses: frozenset[MemoryStatus],
+) -> Filter:
+    """Return a filter, given its contexts and the statuses that it means when it names none."""
+    check_enum(search_pb2.ValidityFilter.values(), asked.validity, f"{at}.validity")
     return Filter(
         subjects=frozenset(map(subject_from_wire, asked.subjects)),
-        contexts=_contexts(asked),
-        kinds=enums_from_wire(MemoryKind, asked.kinds, "filter.kinds"),
-        statuses=statuses or RECALLED_STATUSES,
+        contexts=contexts,
+        kinds=enums_from_wire(MemoryKind, asked.kinds, f"{at}.kinds"),
+        statuses=enums_from_wire(MemoryStatus, asked.statuses, f"{at}.statuses") or statuses,
         attributes=frozenset(asked.attributes),
         labels_all=frozenset(asked.labels_all),
         labels_any=frozenset(asked.labels_any),
         labels_none=frozenset(asked.labels_none),
-        created=_window(asked, "created"),
-        valid_from=_window(asked, "valid_from"),
+        created=_window(asked, "created", at),
+        valid_from=_window(asked, "valid_from", at),
         importance_min=asked.importance_min,
         confidence_min=asked.confidence_min,
-        source_kinds=enums_from_wire(SourceKind, asked.source_kinds, "filter.source_kinds"),
-        episode_ids=frozenset(uuids_from_wire(asked.episode_ids, "filter.episode_ids")),
+        source_kinds=enums_from_wire(SourceKind, asked.source_kinds, f"{at}.source_kinds"),
+        episode_ids=frozenset(uuids_from_wire(asked.episode_ids, f"{at}.episode_ids")),
         session_ids=frozenset(asked.session_ids),
-        derived_from=frozenset(uuids_from_wire(asked.derived_from, "filter.derived_from")),
+        derived_from=frozenset(uuids_from_wire(asked.derived_from, f"{at}.derived_from")),
         include_retracted=asked.include_retracted,
         include_expired=asked.include_expired,
         valid_only=asked.validity != search_pb2.VALIDITY_FILTER_ANY,
+        any_of=_nested(asked.any_of, f"{at}.any_of"),
+        none_of=_nested(asked.none_of, f"{at}.none_of"),
+    )
+
+
+def _nested(several: Sequence[search_pb2.Filter], at: str) -> tuple[Filter, ...]:
+    """Return the filters within another: what they leave out is no condition."""
+    return tuple(_within(asked, f"{at}[{number}]") for number, asked in enumerate(several))
+
+
+def _within(asked: search_pb2.Filter, at: str) -> Filter:
+    if at.count("[") > FILTER_LEVELS_MAX:
+        raise PillionError.of_field(
+            at, f"is more than {FILTER_LEVELS_MAX} levels deep", Reason.LIMIT_EXCEEDED
+        )
+    if asked.all_contexts and asked.contexts:
+        raise PillionError.of_field(f"{at}.contexts", "it must be absent with all_contexts")
+    made = _filter(asked, at, frozenset(asked.contexts) or None, frozenset())
+    return replace(
+        made,
+        include_retracted=True,
+        include_expired=True,
+        valid_only=asked.validity == search_pb2.VALIDITY_FILTER_VALID_NOW,
     )
 
 
@@ -129,13 +163,13 @@ def _contexts(asked: search_pb2.Filter) -> frozenset[str] | None:
     return None
 
 
-def _window(asked: search_pb2.Filter, name: str) -> Window:
+def _window(asked: search_pb2.Filter, name: str, at: str) -> Window:
     if not asked.HasField(name):
         return _EVERY_INSTANT
     window: search_pb2.TimeWindow = getattr(asked, name)
     return Window(
-        optional_instant(window, "from", f"filter.{name}.from"),
-        optional_instant(window, "to", f"filter.{name}.to"),
+        optional_instant(window, "from", f"{at}.{name}.from"),
+        optional_instant(window, "to", f"{at}.{name}.to"),
     )
 
 
@@ -177,13 +211,11 @@ def _half_lives(asked: search_pb2.RankingProfile) -> dict[MemoryKind, int | None
 
 def search_from_wire(request: wire.SearchRequest, profiles: Profiles = BUILT_IN) -> SearchQuery:
     """Return a search. What asks for more than this server serves is refused."""
-    filter_ = filter_from_wire(request)
-    _refuse_alternatives(filter_)
     return SearchQuery(
         top_k=request.top_k,
         text=request.text,
         vector=request.vector,
-        filter=filter_,
+        filter=filter_from_wire(request),
         read=read_from_wire(request),
         ranking=ranking_from_wire(request, profiles),
         score_min=request.score_min,
@@ -198,20 +230,6 @@ def search_from_wire(request: wire.SearchRequest, profiles: Profiles = BUILT_IN)
         or OlderStatements.FOLLOW,
         include_trace=request.include_trace,
     )
-
-
-def _refuse_alternatives(filter_: Filter) -> None:
-    """Refuse what Search's filter cannot say yet, and List's can."""
-    feature = wire.CAPABILITY_FILTER_ALTERNATIVES
-    if filter_.valid_from != _EVERY_INSTANT:
-        raise feature_not_served(feature, "filter.valid_from")
-    groups = (filter_.labels_any, filter_.source_kinds, filter_.episode_ids, filter_.session_ids)
-    if sum(len(group) > 1 for group in groups) > 1:
-        raise feature_not_served(
-            feature,
-            "filter: several values of several of labels_any, source_kinds, episode_ids "
-            "and session_ids",
-        )
 
 
 def target_from_wire(target: wire.RecordTarget, field: str) -> Target:
@@ -245,18 +263,25 @@ def page_size_from_wire(page_size: int) -> int:
     return page_size
 
 
+def _refuse_valid_now(asked: search_pb2.Filter, at: str) -> None:
+    if asked.validity == search_pb2.VALIDITY_FILTER_VALID_NOW:
+        raise PillionError.of_field(
+            f"{at}.validity", "a watch tells of every interval: leave it out or say ANY"
+        )
+    for name in ("any_of", "none_of"):
+        for number, one in enumerate(getattr(asked, name)):
+            _refuse_valid_now(one, f"{at}.{name}[{number}]")
+
+
 def watch_from_wire(request: wire.WatchRequest) -> WatchQuery:
     """Return what a watch asks for."""
-    has_filter = request.HasField("filter")
-    if has_filter and request.filter.validity == search_pb2.VALIDITY_FILTER_VALID_NOW:
-        raise PillionError.of_field(
-            "filter.validity", "a watch tells of every interval: leave it out or say ANY"
-        )
+    filter_ = filter_from_wire(request) if request.HasField("filter") else None
+    _refuse_valid_now(request.filter, "filter")
     heartbeat = HEARTBEAT_SECONDS_DEFAULT
     if request.HasField("heartbeat"):
         heartbeat = duration_from_wire(request.heartbeat, "heartbeat") / 1_000_000
     return WatchQuery(
         after_revision=request.after_revision,
-        filter=filter_from_wire(request) if has_filter else None,
+        filter=filter_,
         heartbeat_seconds=heartbeat,
     )
