@@ -45,6 +45,7 @@ def put(client, value, since):
 
 def requests(read, memory_id):
     """One request of each verb, and its name."""
+    about = {"subjects": [FACT["subject"]]}
     return [
         ("Get", wire.GetRequest(target={"fact": FACT}, read=read)),
         ("Get", wire.GetRequest(target={"memory_id": memory_id}, read=read, include_vector=True)),
@@ -55,6 +56,8 @@ def requests(read, memory_id):
         ("History", wire.HistoryRequest(memory_id=memory_id, read=read)),
         ("Search", wire.SearchRequest(text="tea", top_k=5, include_parts=True, read=read)),
         ("Search", wire.SearchRequest(top_k=5, filter={"subjects": [FACT["subject"]]}, read=read)),
+        ("Recall", wire.RecallRequest(token_budget=60, query="tea", read=read, **about)),
+        ("Neighbors", wire.NeighborsRequest(direction=3, read=read, **about)),
     ]
 
 
@@ -102,6 +105,10 @@ def test_every_verb_answers_the_same_for_ever(tmp_path, request):
             found = client.search("tea", kinds=["episodic"], **read)
             assert noted.id in [hit.memory.id for hit in found.hits]
             assert (found.revision, found.exactness.value) == (revision, "exact")
+            context = client.recall("user:mira", "tea", token_budget=500, **read)
+            assert "user:mira city: Lisbon" in context.text
+            assert noted.id in [line.citation.memory_id for line in context.lines]
+            assert context.revision == revision
         assert client.get_fact("user:mira", "city").value == "Berlin"
         assert client.get(noted.id).expires_at is not None
         # The recorded times of a history are instants that can be asked about.
@@ -129,6 +136,8 @@ def test_what_is_not_known_yet_is_out_of_range(server):
                 lambda r=read: list(client.list(**r)),
                 lambda r=read: list(client.history(KEY, **r)),
                 lambda r=read: client.search("tea", **r),
+                lambda r=read: client.recall("user:mira", token_budget=9, **r),
+                lambda r=read: client.neighbors("user:mira", **r),
             ):
                 with pytest.raises(OutOfRange) as caught:
                     ask()
@@ -172,6 +181,7 @@ def test_the_command_line_asks_about_both_clocks(server, tmp_path):
             ["list"],
             ["search", "city"],
             ["history", "user:mira", "city"],
+            ["recall", "user:mira"],
         ):
             code, out = pillion(*command, *asked)
             assert code == 0, out

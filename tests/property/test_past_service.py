@@ -17,11 +17,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pillion.domain.commands import ForgetMode
 from pillion.domain.errors import PillionError
+from pillion.domain.graph import Direction, NeighborsQuery
 from pillion.domain.limits import INSTANT_MAX_US, INSTANT_MIN_US
 from pillion.domain.memory import MemoryStatus
 from pillion.domain.mutations import ConflictPolicy
 from pillion.domain.queries import PLAIN_READ, Filter, ReadAt, Target
 from pillion.domain.scope import Subject
+from pillion.domain.values import Value, ValueKind
 from pillion_testing.fakes import DAY, SECOND, START, uuid7
 from pillion_testing.service import (
     EVERYTHING,
@@ -40,6 +42,7 @@ from pillion_testing.service import (
 )
 
 JO = Subject("user", "jo")
+REFERS = Value(ValueKind.SUBJECT, JO)  # such a fact is an edge
 KEYS = [key_of(), key_of(subject=JO), key_of(context="work")]
 VECTORS = [b"", floats(1, 0), floats(1, 1), floats(-1, 3), floats(0, 1)]
 PROBES = [INSTANT_MIN_US, START - 3 * SECOND, START + 2 * SECOND, START + 30 * DAY, INSTANT_MAX_US]
@@ -103,7 +106,7 @@ class Witness:
             case "put" | "end" | "correct":
                 self._write(
                     put_fact(
-                        value,
+                        REFERS if value == "c" else value,
                         valid_from=instant,
                         valid_to=instant + length * SECOND if verb == "end" else None,
                         expires_at=gone,
@@ -203,7 +206,13 @@ class Witness:
                     vector=v, top_k=5, filter=f, read=read, include_vectors=True
                 ),
             )
+        walk = NeighborsQuery(subjects=(MIRA,), direction=Direction.BOTH, read=read)
+        note("walk", lambda: self._of(service.use_cases.walker.neighbors, walk))
+        note("recall", lambda: service.recall("", JO, MIRA, read=read, token_budget=90))
         return asked
+
+    def _of(self, verb, query):
+        return verb(self.service.partition, query, self.service.patience)
 
     def _batch(self, targets, read):
         return self.service.use_cases.reader.batch_get(
