@@ -11,7 +11,7 @@ from pillion.domain.errors import Reason
 from pillion.domain.memory import MemoryKind, MemoryStatus, Source, SourceKind
 from pillion.domain.mutations import EmbeddingMode
 from pillion.domain.queries import ReadAt
-from pillion.domain.recall import BUDGET, DUPLICATE, Purpose, Section
+from pillion.domain.recall import BUDGET, DUPLICATE, OLDER_STATEMENT, Purpose, Section
 from pillion.domain.scope import Partition, Subject
 from pillion.service import one_revision
 from pillion.service import recaller as module
@@ -211,6 +211,16 @@ def test_what_was_said_twice_is_said_once(ram):
     (line,) = answer.context.lines
     assert {line.memory.id} | set(omitted(answer)) == {first, again}
     assert list(omitted(answer).values()) == [DUPLICATE]
+
+
+def test_an_older_statement_of_the_same_thing_is_left_out_and_named(ram):
+    asked = {"kind": MemoryKind.SEMANTIC, "vector": floats(1, 0)}
+    plan = "The customer Lena is on the {} plan."
+    old = ram.one(add(plan.format("Free"), valid_from=START - 90 * DAY, importance=0.9, **asked)).id
+    ram.one(add(plan.format("Pro"), valid_from=START - 9 * DAY, importance=0.1, **asked))
+    answer = ram.recall("", vector=floats(1, 0))
+    assert said(answer) == [plan.format("Pro")]
+    assert omitted(answer) == {old: OLDER_STATEMENT}
 
 
 def test_a_line_cites_what_it_is_of(ram):

@@ -63,7 +63,7 @@ def expanded(
     paths = {one.subject: one.path for one in walk.neighbors}
     known = {hit.memory.id for hit in answer.hits}
     reached = list(paths)
-    best: list[Hit] = []
+    added: list[list[Hit]] = []
     for start in range(0, len(reached), GROUP):
         subjects = frozenset(reached[start : start + GROUP])
         # What is a hit already may take up places here, so as many more are asked for.

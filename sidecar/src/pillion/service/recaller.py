@@ -181,7 +181,11 @@ class Recaller:
         if answer.path is not SearchPath.NO_VECTOR:
             related = [hit for hit in answer.hits if hit.relevance > 0.0]
             answer = replace(answer, hits=tuple(related))
-        return _plain(self._memories(answer, asked, wanted))
+        older = {hit.memory.id for hit in answer.hits if hit.older}
+        return [
+            Candidate(one, render_line(one), older_statement=one.id in older)
+            for one in self._memories(answer, asked, wanted)
+        ]
 
     def _standing(
         self,
