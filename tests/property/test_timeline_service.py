@@ -5,12 +5,14 @@ After every step the timeline is read at every revision so far: what was once re
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import random as random_module
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pillion.domain.commands import ForgetMode
 from pillion.domain.errors import PillionError, Reason
 from pillion.domain.memory import FOREVER, EndReason, MemoryStatus, Source, SourceKind
 from pillion.domain.mutations import ConflictPolicy, Outcome
@@ -521,3 +523,24 @@ def test_long_random_timelines_on_every_revision(seed):
         ]
         assert coverage_of(held) == coverage
     assert {id_of(memory_key(one.memory.id)) for one in entries}
+
+
+@given(
+    st.lists(st.tuples(INSTANTS, VALUES, st.sampled_from([None, None, 1, 3])), max_size=8),
+    st.sampled_from(["fact", "subject"]),
+)
+def test_a_dry_run_counts_what_a_forget_then_takes(statements, selected):
+    """Also what goes on once a row that begins later was never so."""
+    service = ram_service()
+    for instant, value, length in statements:
+        service.clock.advance()
+        begin = service.clock.now + (instant - 5) * SECOND  # some before, some after now
+        end = length and begin + length * SECOND
+        with contextlib.suppress(PillionError):
+            service.put(value, valid_from=begin, valid_to=end)
+    chosen = {"fact": KEY} if selected == "fact" else {"subject": KEY.subject}
+    dry = service.forget(ForgetMode.RETRACT, dry_run=True, **chosen)
+    real = service.forget(ForgetMode.RETRACT, **chosen)
+    assert dry.memories == real.memories
+    assert service.value_at(service.clock.now + 30 * SECOND) is None
+    service.close()

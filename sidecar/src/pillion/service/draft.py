@@ -70,6 +70,11 @@ class Draft:
         self.preload((key,))
         return self._read[key][0]
 
+    def before(self, key: bytes) -> bytes | None:
+        """Return a record as it was before this draft; None: it was absent."""
+        self.preload((key,))
+        return self._read[key][1]
+
     def changed(self, key: bytes) -> bool:
         """Return whether this draft already changed the record."""
         return key in self._changed

@@ -171,6 +171,8 @@ class Forgetter:
             ]
             if command.dry_run or draft.is_empty:
                 tally.add(changed)
+                if kind is not None and command.mode is ForgetMode.RETRACT:
+                    tally.add(_following(draft, applier, command, changed, now))
                 return draft.revision
             outcome = self._store.commit(partition, draft.batch(None))
             if isinstance(outcome, Committed):
@@ -186,6 +188,33 @@ def _changes_others(draft: Draft, changed: Sequence[Memory | Episode]) -> bool:
     """Return whether a draft changes memories beside those that it forgets."""
     meant = {memory_key(one.id) for one in changed}
     return any(key not in meant for key, _ in draft.changes(_MEMORIES))
+
+
+def _following(
+    draft: Draft,
+    applier: Applier,
+    command: ForgetCommand,
+    changed: Sequence[Memory | Episode],
+    now: int,
+) -> list[Memory]:
+    """Return what a dry run would come upon once it had taken these out: what goes on then.
+
+    Rows that hold anyhow are met by themselves.
+    """
+    found: list[Memory] = []
+    seen = {memory_key(one.id) for one in changed}
+    while others := [key for key, _ in draft.changes(_MEMORIES) if key not in seen]:
+        for key in others:
+            seen.add(key)
+            before = draft.before(key)
+            if before is not None:
+                held = codec.decode_memory(id_of(key), before, 0)
+                if held.on_timeline and held.valid_to > now:
+                    continue
+            record = applier.records.memory(id_of(key))
+            if _in_scope(record, command) and _forget(applier, record, command.mode, now):
+                found.append(record)
+    return found
 
 
 def _check(command: ForgetCommand) -> None:

@@ -272,8 +272,9 @@ def not_retracted() -> PillionError:
     """Return the error for a restore of what no retraction holds down."""
     return PillionError(
         Reason.ALREADY_ENDED,
-        "nothing that was retracted can be put back here: the memory is not retracted, or a "
-        "statement took its place since",
+        "nothing that was retracted can be put back here: the memory is not retracted, its last "
+        "retraction was taken back already (an earlier one cannot be), or a statement took its "
+        "place since",
     )
 
 
