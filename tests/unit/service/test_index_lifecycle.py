@@ -425,8 +425,9 @@ def test_an_erased_vector_is_nowhere(opened):
     assert patched not in memory
     assert kept in memory
 
-    # The copy of before opens no more.
-    path.parent.mkdir(exist_ok=True)
+    # It is written anew at once. And the copy of before, put in its place, opens no more.
+    settled(service)
+    assert path.exists()
     path.write_bytes(copy)
     assert snapshots.of(ACME).load(resident_of(service).view.space) is None
     # The next one is without it.
