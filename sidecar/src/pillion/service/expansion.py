@@ -9,6 +9,7 @@ They never take a hit's place: an expansion adds.
 from __future__ import annotations
 
 import heapq
+import itertools
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -67,16 +68,24 @@ def expanded(
     for start in range(0, len(reached), GROUP):
         subjects = frozenset(reached[start : start + GROUP])
         # What is a hit already may take up places here, so as many more are asked for.
-        wanted = min(query.top_k + len(known), limits.RESULTS_MAX)
-        around = replace(query.filter, subjects=subjects)
-        asked = replace(plain, top_k=wanted, filter=around, include_trace=False)
-        found = (
-            hit._replace(path=paths[hit.memory.subject])
-            for hit in searcher.search(partition, asked, deadline).hits
-            if hit.memory.id not in known
+        asked = replace(
+            plain,
+            top_k=min(query.top_k + len(known), limits.RESULTS_MAX),
+            filter=replace(query.filter, subjects=subjects),
+            include_trace=False,
         )
-        best = heapq.nsmallest(query.top_k, [*best, *found], key=_rank)
-    return replace(answer, hits=answer.hits + tuple(best[: limits.RESULTS_MAX - len(answer.hits)]))
+        found = searcher.search(partition, asked, deadline).hits
+        added.append(
+            [
+                hit._replace(path=paths[hit.memory.subject])
+                for hit in found
+                if hit.memory.id not in known
+            ]
+        )
+    # Merged as they come and not sorted: a latest statement stands before its older ones.
+    count = min(query.top_k, limits.RESULTS_MAX - len(answer.hits))
+    best = itertools.islice(heapq.merge(*added, key=_rank), count)
+    return replace(answer, hits=(*answer.hits, *best))
 
 
 def _rank(hit: Hit) -> tuple[float, bytes]:
