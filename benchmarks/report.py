@@ -231,6 +231,28 @@ def grpc_versions(run: Run) -> str:
     )
 
 
+def index_restart(run: Run) -> str:
+    """Building the vector index against restoring it."""
+    results = run["results"]
+    rounds = {"built": [results["built"]], "restored": results["restored"]}
+    rows = [
+        [
+            how,
+            " / ".join(f"{one['indexed_seconds']:g}" for one in each),
+            " / ".join(f"{one['first_search_ms']:g}" for one in each),
+            " / ".join(f"{one['slowest_later_search_ms']:g}" for one in each),
+        ]
+        for how, each in rounds.items()
+    ]
+    return (
+        f"## The vector index after a start, {results['memories']:,} memories\n\n"
+        "From the first search until every vector is in the index; searches scan meanwhile. A "
+        f"figure a start. The load of the machine was {run['machine']['load_average']:.0f} on its "
+        "cores, so all of them are upper bounds.\n\n"
+        + table(["index", "there after, s", "first search, ms", "slowest later one, ms"], rows)
+    )
+
+
 SECTIONS: dict[str, Callable[[Run], str]] = {
     "search_latency_10000": search_latency,
     "get_latency": get_latency,
@@ -240,6 +262,7 @@ SECTIONS: dict[str, Callable[[Run], str]] = {
     "histories": histories,
     "import_memory_100000": import_memory,
     "import_memory_100000_indexed": import_memory,
+    "index_restart_20000": index_restart,
     "locomo_recall": locomo,
     "grpc_versions": grpc_versions,
 }
