@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 from pillion.domain import limits
 from pillion.domain.commands import ForgetMode
-from pillion.domain.errors import Reason
+from pillion.domain.errors import PillionError, Reason
 from pillion.domain.memory import MemoryKind, MemoryStatus, Source, SourceKind
 from pillion.domain.mutations import EmbeddingMode
 from pillion.domain.queries import ReadAt
@@ -304,6 +304,18 @@ def test_a_context_is_of_one_revision_while_others_write(service):
     # It gave up on the present, and read a past.
     assert meddler.searches > 3 * one_revision.TRIES_MAX
     assert meddler.reads[-1].exact_revision == answer.revision < service.revision
+
+
+def test_where_a_search_gives_up_the_state_is_read_as_a_past_one(service):
+    def give_up(at):
+        if at == 2:
+            raise PillionError(Reason.OVERLOADED, "changed all the time")
+
+    service.put("Lisbon", attribute="city")
+    meddler = meddled(service, give_up)
+    answer = service.recall()
+    assert said(answer) == ["Lisbon"]
+    assert meddler.reads[-1].exact_revision == answer.revision
 
 
 def test_what_others_write_about_others_disturbs_nothing(service):

@@ -15,6 +15,7 @@ from pillion_storage import codec
 from pillion_storage.api import HistoryGone
 from pillion_storage.keys import EMBEDDER_KEY, REGISTRATIONS, id_of
 
+from pillion.domain.errors import PillionError, Reason
 from pillion.domain.queries import ReadAt
 from pillion.service.recorded import moment_of
 
@@ -58,7 +59,13 @@ def at_one_revision(
     if read_at.asks_for_the_past:
         return moment, read(moment, read_at)[0]
     for _ in range(TRIES_MAX):
-        found, matters = read(moment, replace(read_at, as_of=moment.as_of))
+        try:
+            found, matters = read(moment, replace(read_at, as_of=moment.as_of))
+        except PillionError as error:
+            # A search gives up on memories that change under it all the time; the past holds still.
+            if error.reason is not Reason.OVERLOADED:
+                raise
+            break
         if not _changed_since(store, partition, moment.revision, matters):
             return moment, found
         moment = moment_of(store, partition, read_at, clock, deadline)
