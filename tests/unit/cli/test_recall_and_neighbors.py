@@ -107,3 +107,27 @@ def test_neighbors_sends_what_is_said_and_shows_paths(at, server):
     told = at("--json", "neighbors", "user:mira").document
     assert told["neighbors"][0]["path"][0]["memory_id"] == ID
     assert at("neighbors", "user:mira").out == "nobody\n"
+
+
+def test_search_expands_and_shows_what_is_connected_apart(at, server):
+    memory = {"id": ID, "subject": {"type": "org", "id": "acme"}, "text": "Acme moves"}
+    found = pb.SearchResponse(
+        hits=[
+            search_pb2.SearchHit(memory=memory | {"text": "Mira works"}, score=0.5),
+            search_pb2.SearchHit(memory=memory, score=0.4, path=[EDGE]),
+        ],
+        exactness=1,
+        path=1,
+        admitted=1,
+    )
+    server.script("Search", found, found, found)
+    shown = at("search", "where?", "--expand", "2").out.splitlines()
+    assert server.calls("Search")[0].request.expansion.depth == 2
+    assert shown[0].startswith("0.500\tMira works")
+    assert shown[1] == "connected with these:"
+    assert shown[2].startswith("0.400\tAcme moves")
+    assert shown[2].endswith("\tuser:mira works_at org:acme")
+    assert shown[3].startswith("1 of 1 admitted memories")
+    told = at("--json", "search", "where?").document["hits"]
+    assert not server.calls("Search")[1].request.HasField("expansion")
+    assert told[1]["path"][0]["attribute"] == "works_at"

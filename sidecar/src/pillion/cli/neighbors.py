@@ -11,6 +11,7 @@ from pillion.cli.documents import document
 from pillion.cli.parameters import SUBJECT
 from pillion.cli.selecting import read_options, taken_read
 from pillion.cli.session import Session, pass_session, shared_options
+from pillion.cli.show import path_text
 
 if TYPE_CHECKING:
     from pillion_client import Neighbor, NeighborsResult, Subject
@@ -81,5 +82,5 @@ def _show(session: Session, result: NeighborsResult) -> None:
 
 
 def _row(neighbor: Neighbor) -> tuple[str, str, str]:
-    steps = [f"{edge.from_subject} {edge.attribute} {edge.to_subject}" for edge in neighbor.path]
-    return str(neighbor.subject), ", ".join(steps), " ".join(one.memory_id for one in neighbor.path)
+    memories = " ".join(edge.memory_id for edge in neighbor.path)
+    return str(neighbor.subject), path_text(neighbor.path), memories

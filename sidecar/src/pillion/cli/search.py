@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import click
+from pillion_client import GraphExpansion
 
 from pillion.cli.documents import document
 from pillion.cli.selecting import condition_options, read_options, taken_filter, taken_read
 from pillion.cli.session import Session, pass_session, shared_options
-from pillion.cli.show import MEMORY_COLUMNS, memory_row
+from pillion.cli.show import MEMORY_COLUMNS, memory_row, path_text
 
 if TYPE_CHECKING:
     from pillion_client import SearchHit, SearchResult
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 @click.option("-k", "--top-k", type=int, default=10, show_default=True, help="How many.")
 @click.option("--score-min", type=float, default=0.0, help="Drop hits with a lower score.")
 @click.option("--parts", is_flag=True, help="Show the parts of each score.")
+@click.option("--expand", type=int, help="Also what is connected with the hits, so many edges far.")
 @condition_options
 @read_options
 @shared_options()
@@ -32,6 +34,7 @@ def search(
     top_k: int,
     score_min: float,
     parts: bool,
+    expand: int | None,
     **given: Any,  # noqa: ANN401  (see `selecting`)
 ) -> None:
     """Find the best memories for a text.
@@ -41,7 +44,13 @@ def search(
     chosen, read = taken_filter(given), taken_read(given)
     with session.client() as client:
         result = client.search(
-            text, top_k=top_k, score_min=score_min, include_parts=parts, filter=chosen, **read
+            text,
+            top_k=top_k,
+            score_min=score_min,
+            include_parts=parts,
+            filter=chosen,
+            expansion=None if expand is None else GraphExpansion(expand),
+            **read,
         )
         if session.json:
             session.output.document(_document(result))
@@ -66,10 +75,15 @@ def _show(session: Session, result: SearchResult, *, parts: bool) -> None:
         output.line("nothing matched")
         return
     columns = ["score", *(("parts",) if parts else ()), *MEMORY_COLUMNS]
-    rows = [_row(hit, parts=parts) for hit in result.hits]
-    output.records(columns, rows, lead=3 if parts else 2)
+    found = [hit for hit in result.hits if not hit.path]
+    walked = [hit for hit in result.hits if hit.path]
+    output.records(columns, [_row(hit, parts=parts) for hit in found], lead=3 if parts else 2)
+    if walked:
+        output.line("connected with these:")
+        rows = [(*_row(hit, parts=parts), path_text(hit.path)) for hit in walked]
+        output.records([*columns, "path"], rows, lead=3 if parts else 2)
     output.line(
-        f"{len(result.hits)} of {result.admitted or 'the'} admitted memories, "
+        f"{len(found)} of {result.admitted or 'the'} admitted memories, "
         f"{result.exactness.value}, at revision {result.revision}"
     )
     if result.vectors_pending:

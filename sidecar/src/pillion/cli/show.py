@@ -11,7 +11,9 @@ from pillion_client import Episode, Memory, Subject
 from pillion.cli.documents import instant_text
 
 if TYPE_CHECKING:
-    from pillion_client import Record, Source, Value
+    from collections.abc import Sequence
+
+    from pillion_client import Edge, Record, Source, Value
 
     from pillion.cli.output import Output
 
@@ -80,6 +82,11 @@ def confirmation(memory: Memory) -> str:
         return ""
     episode = f" in {source.episode_id}" if source.episode_id else ""
     return f"confirmed{by_whom(source)}{episode}"
+
+
+def path_text(path: Sequence[Edge]) -> str:
+    """Return the edges that a walk took, one after the other."""
+    return ", ".join(f"{edge.from_subject} {edge.attribute} {edge.to_subject}" for edge in path)
 
 
 def memory_row(memory: Memory) -> tuple[str, ...]:
