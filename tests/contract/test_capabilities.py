@@ -102,7 +102,7 @@ ASKS = {
     ),
     wire.CAPABILITY_ACCESS: (
         "Search",
-        wire.SearchRequest(top_k=1, ranking={"recency_anchor": 2}),
+        wire.SearchRequest(top_k=1, ranking={"recency_anchor": 2}, without_access=True),
     ),
     wire.CAPABILITY_FILTER_ALTERNATIVES: (
         "Search",

@@ -16,6 +16,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from pillion.service import indexing
+from pillion.service.accesses import Accesses
 from pillion.service.index_snapshots import IndexSnapshots
 from pillion.service.partitions import KeySpaces
 from pillion.service.resident import Resident
@@ -54,7 +55,14 @@ class IndexOfAPartition(RuleBasedStateMachine):
 
     def opened(self):
         keys = KeySpaces(self.service.store).of(ACME)
-        return Resident(self.service.store, ACME, keys, index_from=FROM, snapshots=self.snapshots)
+        return Resident(
+            self.service.store,
+            ACME,
+            keys,
+            index_from=FROM,
+            snapshots=self.snapshots,
+            accesses=Accesses(),
+        )
 
     def vector(self):
         return self.draw.normal(size=DIMENSION).astype("<f4").tobytes()

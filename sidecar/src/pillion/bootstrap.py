@@ -20,7 +20,6 @@ from pillion_storage.sealed import KEYS_DIRECTORY, SealSettings, open_sealed, re
 from pillion import __version__
 from pillion.clocks import SteadyClock
 from pillion.config import Encryption, SettingsError, parse_address
-from pillion.domain.queries import RecencyAnchor
 from pillion.embedders.entry_points import PluginError, installed, load_factory
 from pillion.embedders.errors import EmbedderMisconfigured
 from pillion.embedders.registry import create_embedder
@@ -33,7 +32,6 @@ from pillion.summarizers.details import lost_details
 from pillion.token_counters.errors import CounterMisconfiguredError
 from pillion.token_counters.registry import GROUP as TOKEN_COUNTERS
 from pillion.token_counters.registry import create_counters
-from pillion.transport.capabilities import counts_uses
 from pillion.transport.identity import LocalAuthenticator, TokenFileError, load_tokens
 from pillion.transport.memory_servicer import ServerFacts
 from pillion.transport.server import Server, ServerSettings
@@ -126,6 +124,7 @@ def start(settings: Settings) -> Running:
             settings=ServiceSettings(
                 index_from=settings.index_from,
                 index_directory=_index_directory(settings),
+                access_flush_seconds=settings.access_flush_seconds,
                 partitions_memory_bytes=(
                     settings.partitions_memory_bytes or partitions_share(memory_bytes())
                 ),
@@ -176,14 +175,7 @@ def _hours(hours: int) -> int | None:
 
 
 def _profiles(settings: Settings) -> Profiles:
-    configured = {name: one.ranking() for name, one in settings.profiles.items()}
-    for name, ranking in configured.items():
-        if ranking.recency_anchor is RecencyAnchor.LAST_USED and not counts_uses():
-            raise SettingsError(
-                f"profiles.{name}.recency_anchor: this server counts no uses yet; "
-                "use 'valid_from' or leave it out"
-            )
-    return Profiles(configured)
+    return Profiles({name: one.ranking() for name, one in settings.profiles.items()})
 
 
 def _retention(settings: Settings) -> RetentionSettings:

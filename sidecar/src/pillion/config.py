@@ -287,6 +287,10 @@ class Settings(BaseSettings):
             description="What partitions may take in memory. Default: half of what there is.",
         ),
     ] = None
+    access_flush_seconds: Annotated[
+        float,
+        Field(ge=1, le=86_400, description="How often the uses of memories are written down."),
+    ] = 300.0
     sweep_interval_seconds: Annotated[
         float, Field(ge=1, le=86_400, description="How often what is past its window is forgotten.")
     ] = 600.0

@@ -4,7 +4,7 @@ import pytest
 from pillion.bootstrap import start
 from pillion.config import SettingsError, load_settings
 from pillion.domain.memory import MemoryKind, SourceKind
-from pillion.domain.queries import RankingProfile
+from pillion.domain.queries import RankingProfile, RecencyAnchor
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def test_more_profiles_than_people_choose_among_are_refused(loaded):
         loaded("".join(f"[profiles.p{number}]\n" for number in range(65)))
 
 
-def test_what_the_server_cannot_do_is_refused_at_its_start(tmp_path):
+def test_recency_may_count_from_the_last_use(tmp_path):
     settings = load_settings(
         {
             "directory": tmp_path / "d",
@@ -75,5 +75,7 @@ def test_what_the_server_cannot_do_is_refused_at_its_start(tmp_path):
             "profiles": {"used": {"recency_anchor": "last_used"}},
         }
     )
-    with pytest.raises(SettingsError, match=r"profiles.used.recency_anchor.*counts no uses"):
-        start(settings)
+    running = start(settings)
+    profile = running.use_cases.profiles.named("used")
+    running.stop()
+    assert profile.recency_anchor is RecencyAnchor.LAST_USED

@@ -24,6 +24,7 @@ from pillion.domain.queries import (
     Filter,
     RankingProfile,
     ReadAt,
+    RecencyAnchor,
     SearchQuery,
     Window,
 )
@@ -518,19 +519,6 @@ def test_a_history_as_of_an_instant_is_refused():
         queries.history_read_from_wire(wire.HistoryRequest(read={"as_of": Timestamp(seconds=1)}))
 
 
-@pytest.mark.parametrize(
-    ("request_", "capability"),
-    [
-        (wire.SearchRequest(ranking={"recency_anchor": 2}), "ACCESS"),
-    ],
-)
-def test_a_search_that_asks_for_what_is_not_served_is_refused(request_, capability):
-    with pytest.raises(PillionError) as caught:
-        queries.search_from_wire(request_)
-    assert caught.value.reason is Reason.NOT_SERVED
-    assert caught.value.metadata == {"capability": f"CAPABILITY_{capability}"}
-
-
 def test_a_search_takes_several_groups_of_alternatives_and_may_say_that_it_is_no_use():
     query = queries.search_from_wire(
         wire.SearchRequest(
@@ -545,6 +533,13 @@ def test_a_search_takes_several_groups_of_alternatives_and_may_say_that_it_is_no
     assert query.filter.labels_any == {"a", "b"}
     assert query.filter.session_ids == {"c", "d"}
     assert query.filter.valid_from == Window(None, 1_000_000)
+    assert not query.counts_as_use
+    assert queries.search_from_wire(wire.SearchRequest()).counts_as_use
+
+
+def test_recency_may_count_from_the_last_use():
+    asked = queries.search_from_wire(wire.SearchRequest(ranking={"recency_anchor": 2}))
+    assert asked.ranking.recency_anchor is RecencyAnchor.LAST_USED
 
 
 def test_what_a_filter_within_a_filter_leaves_out_is_no_condition():

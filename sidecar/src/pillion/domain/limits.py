@@ -155,3 +155,7 @@ OPERATION_KEPT_US: Final = 7 * 86_400 * 1_000_000
 # Years 1 to 9999, the range of the contract's timestamps, in microseconds since the epoch.
 INSTANT_MIN_US: Final = -62_135_596_800_000_000
 INSTANT_MAX_US: Final = 253_402_300_799_999_999
+
+# Memories whose uses wait to be written down, in all partitions: about 20 MB. Further memories'
+# uses are not counted until then; it takes as many searches as a server answers in minutes.
+ACCESSES_PENDING_MAX: Final = 65_536

@@ -291,7 +291,10 @@ class OlderStatements(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchQuery:
-    """A search. ``vector`` is little-endian float32."""
+    """A search. ``vector`` is little-endian float32.
+
+    ``counts_as_use``: what it returns was used; a search of the past never counts.
+    """
 
     top_k: int
     text: str = ""
@@ -305,6 +308,7 @@ class SearchQuery:
     expansion: Expansion | None = None
     older_statements: OlderStatements = OlderStatements.FOLLOW
     include_trace: bool = False
+    counts_as_use: bool = True
 
 
 class Exactness(IntEnum):

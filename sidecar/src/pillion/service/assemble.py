@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Final
 
 from pillion.domain.limits import INDEX_FROM_DEFAULT, PROMOTE_AFTER_DEFAULT
 from pillion.embedders.cache import QueryCache
+from pillion.jobs.accesses import AccessJob
 from pillion.jobs.embedding import EmbeddingJob
 from pillion.jobs.operations import OperationsJob
 from pillion.jobs.retention import RetentionJob, RetentionSettings
+from pillion.service.accesses import Accesses, AccessFlusher
 from pillion.service.catalogue import Catalogue
 from pillion.service.consolidator import Consolidator
 from pillion.service.forgetter import Forgetter
@@ -55,6 +57,7 @@ class ServiceSettings:
         index_directory: Where indexes are kept between two runs; None: nowhere.
         partitions_memory_bytes: What partitions in memory may take together; None: whatever they
             come to.
+        access_flush_seconds: How often uses of memories are written down; None: at the end only.
         query_cache_entries: Query vectors that are remembered.
         promote_after_episodes: Distinct episodes that make a candidate CONFIRMED; 0: never.
         format_version: Of the store's files, for ``stats``.
@@ -67,6 +70,7 @@ class ServiceSettings:
     index_from: int = INDEX_FROM_DEFAULT
     index_directory: Path | None = None
     partitions_memory_bytes: int | None = None
+    access_flush_seconds: float | None = None
     query_cache_entries: int = QUERY_CACHE_ENTRIES
     promote_after_episodes: int = PROMOTE_AFTER_DEFAULT
     format_version: int = 0
@@ -95,6 +99,7 @@ class UseCases:
     operations: Operations
     statistics: StatisticsReader
     watcher: Watcher
+    access_flusher: AccessFlusher
     closers: tuple[Callable[[], None], ...]
 
     def close(self) -> None:
@@ -130,12 +135,14 @@ def assemble(
         if settings.index_directory is not None
         else None
     )
+    accesses = Accesses()
     residents = Residents(
         store,
         keys,
         index_from=settings.index_from,
         snapshots=snapshots,
         memory_bytes_max=settings.partitions_memory_bytes,
+        accesses=accesses,
     )
     registry = Registry(store, keys, schemas, refuse_unregistered=settings.refuse_unregistered)
     catalogue = Catalogue(store=store, keys=keys)
@@ -157,6 +164,7 @@ def assemble(
         embedder=queries,
         pending=pending,
         ranker=Ranker(settings.index_from, settings.costs),
+        accesses=accesses,
     )
     watcher = Watcher(store=store, keys=keys)
     closers: list[Callable[[], None]] = [watcher.close]
@@ -175,6 +183,10 @@ def assemble(
         retention = RetentionJob(store, clock, settings.retention)
         retention.start()
         closers.append(retention.stop)
+    flusher = AccessFlusher(store, keys, accesses)
+    access_job = AccessJob(accesses, flusher, settings.access_flush_seconds)
+    access_job.start()
+    closers.append(access_job.stop)
     closers.append(residents.close)
     if queries is not None:
         closers.append(queries.close)
@@ -190,6 +202,7 @@ def assemble(
             clock=clock,
             searcher=searcher,
             token_counters=token_counters,
+            used=lambda partition, used: accesses.note(partition, used, clock.now_us()),
         ),
         walker=Walker(store=store, clock=clock, searcher=searcher),
         profiles=settings.profiles,
@@ -229,5 +242,6 @@ def assemble(
             format_version=settings.format_version,
         ),
         watcher=watcher,
+        access_flusher=flusher,
         closers=tuple(closers),
     )

@@ -44,7 +44,7 @@ def expanded(
     if query.expansion is None:
         raise AssertionError("the search asks for no expansion")
     check_expansion(query.expansion)
-    plain = replace(query, expansion=None)
+    plain = replace(query, expansion=None, counts_as_use=False)  # the whole answer counts
     answer = searcher.search(partition, plain, deadline)
     starts = dict.fromkeys(hit.memory.subject for hit in answer.hits)
     if not starts:

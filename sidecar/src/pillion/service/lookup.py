@@ -11,8 +11,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pillion_storage import codec
+from pillion_storage.access_codec import with_access
 from pillion_storage.keys import (
     INSTANT_BYTES,
+    access_key,
     after,
     instant_bytes,
     instant_of,
@@ -57,6 +59,7 @@ class _Kept(NamedTuple):
     seen_at: int  # a revision at which this is what was stored
     version: int
     pending: int
+    access: int
     fact_version: int
     head: bytes  # the key of its timeline's head; empty: it is no fact
     found: Found
@@ -205,15 +208,17 @@ class Lookup:
             self._kept.pop(place, None)
             return None
         pending = _version(view, pending_key(memory_id))
+        access = view.get(access_key(memory_id))
         if (
             kept is not None
             and kept.version == row.version
             and kept.pending == pending
+            and kept.access == (access.version if access is not None else 0)
             and (not kept.head or _version(view, kept.head) == kept.fact_version)
         ):
             kept = kept._replace(seen_at=view.revision)
         else:
-            kept = _decoded(view, keys, memory_id, row, pending=pending, timeline=timeline)
+            kept = _decoded(view, keys, memory_id, row, access, pending=pending, timeline=timeline)
         make_room(self._kept, self._kept_max)
         self._kept[place] = kept
         return kept.found
@@ -229,6 +234,7 @@ def _decoded(
     keys: KeySpace,
     memory_id: UUID,
     row: Entry,
+    access: Entry | None,
     *,
     pending: int,
     timeline: _Timeline | None,
@@ -244,4 +250,7 @@ def _decoded(
         head = keys.head(memory.fact_key)
         fact_version = _version(view, head)
         memory = replace(memory, fact_version=fact_version)
-    return _Kept(view.revision, row.version, pending, fact_version, head, Found(memory=memory))
+    if access is not None:
+        memory = with_access(memory, access.value)
+    versions = (row.version, pending, access.version if access is not None else 0, fact_version)
+    return _Kept(view.revision, *versions, head, Found(memory=memory))

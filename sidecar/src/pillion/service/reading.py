@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from pillion_storage import codec
-from pillion_storage.keys import memory_key, pending_key, vector_key
+from pillion_storage.access_codec import with_access
+from pillion_storage.keys import access_key, memory_key, pending_key, vector_key
 
 from pillion.domain.errors import PillionError, Reason
 from pillion.domain.field_checks import check_partition
@@ -87,6 +88,7 @@ class RecordReader:
         """Return the same without ``fact_version``, which changes without the memory."""
         wanted = [memory_key(one) for one in ids]
         wanted += [pending_key(one) for one in ids]
+        wanted += [access_key(one) for one in ids]
         result = self._store.read(self._partition, wanted, at=at)
         entries = result.entries
         found: dict[UUID, Memory] = {}
@@ -97,6 +99,9 @@ class RecordReader:
             memory = codec.decode_memory(one, entry.value, entry.version)
             if pending_key(one) in entries:
                 memory = replace(memory, vector_pending=True)
+            access = entries.get(access_key(one))
+            if access is not None:
+                memory = with_access(memory, access.value)
             found[one] = memory
         return found, result.revision
 

@@ -107,7 +107,7 @@ class Recaller:
             section_budgets=query.section_budgets,
             count=counter.count,
         )
-        if self._used is not None:
+        if self._used is not None and not query.read.asks_for_the_past:
             self._used(partition, [line.memory.id for line in context.lines])
         return RecallAnswer(context, counter.estimates, moment.revision)
 
@@ -239,6 +239,7 @@ class Recaller:
                 filter=wanted,
                 read=asked.read,
                 ranking=ranking or query.ranking,
+                counts_as_use=False,  # only what the context has is used
             ),
             asked.deadline,
         )

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pillion_ranker as ranker
 from pillion_storage import codec
+from pillion_storage.access_codec import decode_access
 from pillion_storage.api import HistoryGone
-from pillion_storage.keys import EMBEDDER_KEY, REGISTRATIONS, id_of
+from pillion_storage.keys import ACCESSES, EMBEDDER_KEY, REGISTRATIONS, id_of
 
+from pillion.service.accesses import touch
 from pillion.service.half_lives import NO_HALF_LIVES, after_changes, half_lives_at
 from pillion.service.indexing import VectorIndex
 from pillion.service.memory_cache import MemoryCache
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from pillion.domain.embedding import EmbedderIdentity
     from pillion.domain.memory import Memory
     from pillion.domain.scope import Partition
+    from pillion.service.accesses import Accesses
     from pillion.service.half_lives import HalfLives
     from pillion.service.index_snapshots import IndexSnapshots
 
@@ -60,6 +63,7 @@ class Resident:
         *,
         index_from: int,
         snapshots: IndexSnapshots | None = None,
+        accesses: Accesses,
     ) -> None:
         self._store = store
         self._partition = partition
@@ -67,7 +71,9 @@ class Resident:
         self._rows = TableRows(store, partition, keys)
         self._index_from = index_from
         self._snapshots = snapshots.of(partition) if snapshots is not None else None
+        self._accesses = accesses
         self._lock = threading.Lock()
+        self._ranking_by_use = threading.Lock()
         self.applied = 0
         empty = ranker.Table(NO_VECTORS_DIMENSION)
         index = VectorIndex(empty, index_from)
@@ -100,16 +106,20 @@ class Resident:
         if not page.changes:
             return self.applied
         ids: dict[bytes, None] = {}
+        used: dict[bytes, None] = {}
         registrations: set[bytes] = set()
         for change in page.changes:
             for key, _ in change.keys:
                 if key[:1] in (b"m", b"v", b"q"):
                     ids[key[1:]] = None
+                elif key[:1] == ACCESSES:
+                    used[key[1:]] = None
                 elif key[:1] == REGISTRATIONS:
                     registrations.add(key)
                 elif key == EMBEDDER_KEY:
                     return self._load()
         self._apply(list(ids))
+        self._touch(list(used))
         self.view.ann.level(page.changes[-1].revision)
         if registrations:
             half_lives = after_changes(
@@ -117,7 +127,7 @@ class Resident:
             )
             self.view = self.view._replace(half_lives=half_lives)
         # Only now may a search count on this revision: nothing older is left in the cache.
-        self.cache.drop(ids, page.changes[-1].revision)
+        self.cache.drop(ids | used, page.changes[-1].revision)
         self.applied = page.changes[-1].revision
         return self.applied
 
@@ -133,6 +143,7 @@ class Resident:
         index = VectorIndex(table, self._index_from, space, self._snapshots)
         for slots in load_table(self._store, self._partition, self._keys, self._rows, table):
             index.note(slots)
+        touch(table, self._accesses.last_used(self._partition, None))
         self.view.ann.stop()
         index.level(revision)
         self.view = View(table, index, space, half_lives)
@@ -171,6 +182,26 @@ class Resident:
     ) -> None:
         if memories:
             index.note(self._rows.upsert(table, memories, revision))
+            # The store may lack their last uses, which the table had.
+            touch(table, self._accesses.last_used(self._partition, [m.id.bytes for m in memories]))
+
+    def _touch(self, ids: Sequence[bytes]) -> None:
+        """Tell the table of uses that were written down."""
+        for start in range(0, len(ids), LOAD_ROWS):
+            wanted = [ACCESSES + one for one in ids[start : start + LOAD_ROWS]]
+            found = self._store.read(self._partition, wanted).entries
+            last_used = {
+                key[1:]: decode_access(entry.value).last_used_at for key, entry in found.items()
+            }
+            touch(self.view.table, last_used)
+
+    def rank_by_use(self) -> None:
+        """Tell the table of every use so far: for a search whose recency counts from the last one.
+
+        Other searches do without: a use would make them wait for each other.
+        """
+        with self._ranking_by_use:
+            touch(self.view.table, self._accesses.take_unranked(self._partition))
 
     def close(self, save_within_seconds: float = SAVE_SECONDS) -> None:
         """Stop the index's work, and write the index down if that is worth it and in time."""

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pillion_storage.api import Store
 
     from pillion.domain.scope import Partition
+    from pillion.service.accesses import Accesses
     from pillion.service.index_snapshots import IndexSnapshots
     from pillion.service.partitions import KeySpaces
 
@@ -62,8 +63,10 @@ class Residents:
         index_from: int,
         snapshots: IndexSnapshots | None = None,
         memory_bytes_max: int | None = None,
+        accesses: Accesses,
     ) -> None:
         """``memory_bytes_max``: what all may take together; None: as much as there is."""
+        self._accesses = accesses
         self._store = store
         self._keys = keys
         self._index_from = index_from
@@ -117,6 +120,7 @@ class Residents:
                 self._keys.of(partition),
                 index_from=self._index_from,
                 snapshots=self._snapshots,
+                accesses=self._accesses,
             )
         except BaseException as error:
             with self._lock:

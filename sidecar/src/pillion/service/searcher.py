@@ -14,6 +14,7 @@ from pillion.domain.errors import PillionError, Reason
 from pillion.domain.field_checks import check_vector_shape
 from pillion.domain.queries import (
     Exactness,
+    RecencyAnchor,
     SearchAnswer,
     SearchPath,
 )
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from pillion.domain.scope import Partition
     from pillion.embedders.cache import QueryCache
     from pillion.ports import Clock, Deadline
+    from pillion.service.accesses import Accesses
     from pillion.service.partitions import KeySpaces
     from pillion.service.pending import PendingVectors
     from pillion.service.ranked import Ranked, Ranker
@@ -77,7 +79,9 @@ class Searcher:
         embedder: QueryCache | None,
         pending: PendingVectors,
         ranker: Ranker,
+        accesses: Accesses,
     ) -> None:
+        self._accesses = accesses
         self._store = store
         self._keys = keys
         self._residents = residents
@@ -98,7 +102,7 @@ class Searcher:
         check_search(query)
         if query.expansion is not None:
             walker = Walker(store=self._store, clock=self._clock, searcher=self)
-            return expanded(self, walker, partition, query, deadline)
+            return self._used(partition, query, expanded(self, walker, partition, query, deadline))
         if query.read.asks_for_the_past:
             return self._search_past(partition, query, deadline)
         if query.read.at_least_revision > 0 or self._keys.known(partition) is None:
@@ -112,12 +116,19 @@ class Searcher:
                 deadline.check()
                 answer = self._search_once(partition, keys, resident, query, deadline)
                 if answer is not None:
-                    return answer
+                    return self._used(partition, query, answer)
         raise PillionError(
             Reason.OVERLOADED,
             "the memories found are being changed by others all the time: try again",
             retry_after_ms=20,
         )
+
+    def _used(self, partition: Partition, query: SearchQuery, answer: SearchAnswer) -> SearchAnswer:
+        """Count what an answer has as used, unless that is not wanted; return the answer."""
+        if query.counts_as_use and answer.hits and not query.read.asks_for_the_past:
+            used = [hit.memory.id for hit in answer.hits]
+            self._accesses.note(partition, used, self._clock.now_us())
+        return answer
 
     def _search_past(
         self, partition: Partition, query: SearchQuery, deadline: Deadline
@@ -232,6 +243,8 @@ class Searcher:
         wanted = filter_of(keys, query.filter, as_of=as_of, now=now, score_min=query.score_min)
         floor = _floor(view.space) if vector is not None else 0.0
         profile = profile_of(query.ranking, floor, view.half_lives)
+        if query.ranking.recency_anchor is RecencyAnchor.LAST_USED:
+            resident.rank_by_use()
         search = Asked(query=vector, now=now, profile=profile, filter=wanted, k=window_of(query))
         reader = RecordReader(self._store, partition, keys)
         while True:

@@ -30,6 +30,8 @@ MEMORIES: Final = b"m"
 VECTORS: Final = b"v"
 # Memories of one step, if their vectors are not too long for that.
 STEP_ROWS: Final = 4096
+# The same where Python reads them: what is beside them takes one read of as many keys twice over.
+ONE_BY_ONE_ROWS: Final = 2048
 _FLOAT_BYTES: Final = 4
 
 _log = logging.getLogger(__name__)
@@ -69,11 +71,12 @@ def load_table(
                 codec.decode_memory(id_of(key), value, version)
                 for key, version, value in page.rows.to_list()
             ]
-            slots = rows.upsert(table, memories, None)
+            for first in range(0, len(memories), ONE_BY_ONE_ROWS):
+                yield rows.upsert(table, memories[first : first + ONE_BY_ONE_ROWS], None)
         else:
             if unusable:
                 rows.warn_of_unusable_vectors()
-        yield slots
+            yield slots
 
 
 def _beside(

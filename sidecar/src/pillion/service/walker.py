@@ -153,7 +153,11 @@ class _Edges:
 
     def _found(self, group: Sequence[Subject], wanted: Filter) -> Iterator[Edge]:
         query = SearchQuery(
-            top_k=BEST_MAX, filter=wanted, read=self.read_at, ranking=_BY_IMPORTANCE
+            top_k=BEST_MAX,
+            filter=wanted,
+            read=self.read_at,
+            ranking=_BY_IMPORTANCE,
+            counts_as_use=False,
         )
         hits = self.searcher.search(self.partition, query, self.deadline).hits
         if len(hits) == BEST_MAX:

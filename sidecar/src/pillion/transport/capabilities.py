@@ -112,7 +112,7 @@ FEATURES: Final[dict[wire.Capability, bool]] = {
     wire.CAPABILITY_GUARDS: _YES,
     wire.CAPABILITY_CONFLICT_POLICIES: _YES,
     wire.CAPABILITY_NESTED_FILTERS: _YES,
-    wire.CAPABILITY_ACCESS: _NO,
+    wire.CAPABILITY_ACCESS: _YES,
     wire.CAPABILITY_FILTER_ALTERNATIVES: _YES,
 }
 
@@ -126,11 +126,6 @@ def served_capabilities() -> tuple[wire.Capability, ...]:
     }
     features = {capability for capability, served in FEATURES.items() if served}
     return tuple(sorted(methods | features))
-
-
-def counts_uses() -> bool:
-    """Return whether uses are counted, so that recency may count from them."""
-    return FEATURES[wire.CAPABILITY_ACCESS]
 
 
 def feature_not_served(capability: wire.Capability, field: str) -> PillionError:

@@ -31,7 +31,6 @@ from pillion.domain.queries import (
 from pillion.domain.scope import MAIN_CONTEXT
 from pillion.domain.watching import WatchQuery
 from pillion.service.profiles import BUILT_IN
-from pillion.transport.capabilities import feature_not_served
 from pillion.transport.convert.edges import expansion_from_wire
 from pillion.transport.convert.instants import duration_from_wire, optional_instant
 from pillion.transport.convert.scalars import (
@@ -182,9 +181,6 @@ def ranking_from_wire(
     asked = request.ranking
     named = profiles.named(asked.name)
     anchor = optional_enum(RecencyAnchor, asked.recency_anchor, "ranking.recency_anchor")
-    if anchor is RecencyAnchor.LAST_USED:
-        raise feature_not_served(wire.CAPABILITY_ACCESS, "ranking.recency_anchor")
-
     given: dict[str, Any] = {
         name: getattr(asked, name) for name in _NUMBERS if asked.HasField(name)
     }
@@ -220,6 +216,7 @@ def search_from_wire(request: wire.SearchRequest, profiles: Profiles = BUILT_IN)
         ranking=ranking_from_wire(request, profiles),
         score_min=request.score_min,
         include_vectors=request.include_vectors,
+        counts_as_use=not request.without_access,
         recall_target=(
             request.recall_target if request.HasField("recall_target") else RECALL_TARGET_DEFAULT
         ),
