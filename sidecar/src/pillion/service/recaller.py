@@ -198,9 +198,13 @@ class Recaller:
     ) -> list[Memory]:
         """Return all of some kinds, the best of them first, however many there are."""
         wanted = _filter(asked, kinds, facts=facts)
-        answer = self._search(asked, wanted, BEST_MAX, by_query=by_query)
+        # All of them are wanted, so to make their beginning diverse would only cost time.
+        ranking = asked.query.ranking
+        if ranking.diversity:
+            ranking = replace(ranking, diversity=0.0)
+        answer = self._search(asked, wanted, BEST_MAX, by_query=by_query, ranking=ranking)
         best = self._memories(answer, asked, wanted)
-        if len(answer.hits) < BEST_MAX:
+        if len(answer.hits) < BEST_MAX and answer.path is not SearchPath.INDEX:
             return best
         known = {one.id for one in best}
         revision, deadline = asked.moment.revision, asked.deadline
