@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from pillion_client import AddMemory, Client, Partition, PutFact, Ranking, Source
+from pillion_client import AddMemory, Client, Partition, PutFact, Ranking, Source, unconditional
 
 from benchmarks import harness
 from benchmarks.quality.statements import NOISE, Pair, pairs
@@ -67,7 +67,15 @@ def written(subjects: dict[str, list[Pair]], *, typed: bool) -> list[Any]:
             for text, at in ((pair.older, ago(200, 330)), (pair.newer, ago(1, 60))):
                 if typed and pair.same:
                     made.append(
-                        PutFact(subject, f"topic{pair.topic}", text, TOLD, text=text, valid_from=at)
+                        PutFact(
+                            subject,
+                            f"topic{pair.topic}",
+                            text,
+                            TOLD,
+                            text=text,
+                            valid_from=at,
+                            precondition=unconditional,
+                        )
                     )
                 elif not typed:
                     made += [AddMemory(subject, text, TOLD, valid_from=at)]

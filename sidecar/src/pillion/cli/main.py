@@ -25,6 +25,11 @@ COMMANDS: Final = {
         "Record that a user confirmed a memory: a guess becomes a fact by it.",
     ),
     "demo": ("demo", "demo", "Play one story through a server and check every answer."),
+    "explain": (
+        "explain",
+        "explain",
+        "Show how a search came to its answer, or where a memory was lost.",
+    ),
     "forget": ("forget", "forget", "Take memories out of recall, or retract them."),
     "get": ("get", "get", "Show a memory, an episode, or the row of a fact that holds."),
     "history": ("history", "history", "Show a fact's whole timeline, or a memory's versions."),
