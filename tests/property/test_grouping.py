@@ -12,7 +12,7 @@ from pillion.domain.grouping import CosineBars, grouped, states_the_same, wordin
 from pillion.domain.memory import Memory, MemoryKind, Source, SourceKind
 from pillion.domain.scope import Subject
 
-BARS = CosineBars(alone=0.9, changed=0.8, together=0.7, worded=0.6)
+BARS = CosineBars(alone=0.9, changed=0.8, together=0.7, worded=0.6, less_relevant=0.1)
 TEXTS = (
     "The customer is on the Free plan.",
     "The customer is on the Pro plan.",
@@ -61,7 +61,10 @@ def rows(alike, count):
 def test_only_places_within_a_group_change(data, memories, query):
     bars = data.draw(st.none() | st.just(BARS))
     alike = cosines(data, len(memories))
-    found = grouped(memories, query, rows(alike, len(memories)), bars)
+    relevance = data.draw(
+        st.lists(st.sampled_from([0.0, 0.5]), min_size=len(memories), max_size=len(memories))
+    )
+    found = grouped(memories, query, rows(alike, len(memories)), bars, relevance)
     assert sorted(found.order) == list(range(len(memories)))
     groups: dict[int, set[int]] = {}
     for follower, leader in found.leader.items():
@@ -69,6 +72,7 @@ def test_only_places_within_a_group_change(data, memories, query):
         groups.setdefault(leader, {leader}).add(follower)
         one, later = memories[follower], memories[leader]
         assert one.valid_from < later.valid_from
+        assert bars is None or relevance[leader] >= relevance[follower] - bars.less_relevant
         assert (one.subject, one.context, one.kind) == (later.subject, later.context, later.kind)
         assert not one.attribute
         assert not later.attribute
@@ -87,12 +91,13 @@ def test_only_places_within_a_group_change(data, memories, query):
 @given(st.data(), candidates())
 def test_grouping_twice_changes_nothing_more(data, memories):
     alike = cosines(data, len(memories))
-    order = grouped(memories, "", rows(alike, len(memories)), BARS).order
+    order = grouped(memories, "", rows(alike, len(memories)), BARS, [0.0] * len(memories)).order
     again = grouped(
         [memories[place] for place in order],
         "",
         rows(lambda one, other: alike(order[one], order[other]), len(order)),
         BARS,
+        [0.0] * len(order),
     )
     assert again.order == tuple(range(len(memories)))
 

@@ -10,7 +10,8 @@ Two memories state the same thing when subject, context and kind are the same an
   - their words do: apart from names, numbers, little words and words of change ("now", "moved"),
     half of their words are common to both; or
   - their vectors do, by bars that were measured for the embedder: a lower one where the newer
-    statement says that something changed, or where some words are common; and
+    statement says that something changed, or where some words are common;
+  - the later one answers the query about as well, where relevance was measured; and
   - the query does not tell them apart: it has no name or number that the older statement has and
     the newer one lacks, and where one is the other with some words replaced, no such word at all
     ("When is Anna's birthday?" is not answered by a newer statement of Ben's).
@@ -92,12 +93,15 @@ class CosineBars:
         changed: Where the newer one says that something changed.
         together: Where they share some words.
         worded: Where their words alone would do.
+        less_relevant: By how much less relevant to the query the later one may be: an update of
+            what answers a question answers it too, about as well.
     """
 
     alone: float
     changed: float
     together: float
     worded: float
+    less_relevant: float
 
     @property
     def lowest(self) -> float:
@@ -242,6 +246,7 @@ def grouped(
     query: str,
     cosines: Callable[[int], Sequence[float | None]],
     bars: CosineBars | None,
+    relevances: Sequence[float],
 ) -> Grouped:
     """Order a candidate list so that in each group the latest statement leads.
 
@@ -256,6 +261,7 @@ def grouped(
         cosines: Those of the candidate at a place with all, by place; None: one has no vector.
             Not asked for without ``bars``.
         bars: What cosines mean in their space; None: it was not measured.
+        relevances: Those of the candidates, 0..1; 0 where no vector takes part.
     """
     asked = wording(query) if query else None
     places = [place for place, one in enumerate(memories) if _is_grouped(one)]
@@ -272,6 +278,8 @@ def grouped(
         for rival in _likely(words, rivals, alike, bars):
             later = rival.memory
             if later.kind is not one.kind or later.valid_from == one.valid_from:
+                continue
+            if bars and relevances[rival.place] < relevances[place] - bars.less_relevant:
                 continue
             cosine = alike[rival.place] if alike is not None else None
             if states_the_same(words, rival.words, asked, cosine, bars):

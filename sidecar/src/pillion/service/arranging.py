@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pillion.domain.embedding import EmbedderIdentity
     from pillion.domain.memory import Memory
     from pillion.domain.queries import SearchQuery
+    from pillion.service.hits import Row
 
     # Unit vectors of the memories at these places, None where there is none.
     Vectors = Callable[[], Sequence[NDArray[np.float32] | None]]
@@ -34,7 +35,9 @@ if TYPE_CHECKING:
 # What the cosines of passages mean, by embedder: measured, see docs/adr/0021. Of an embedder that
 # is not here, and of vectors that clients make, nobody knows, and words decide alone.
 COSINE_BARS: Final = {
-    "multilingual-e5-small-q4": CosineBars(alone=0.875, changed=0.85, together=0.83, worded=0.82)
+    "multilingual-e5-small-q4": CosineBars(
+        alone=0.86, changed=0.83, together=0.82, worded=0.8, less_relevant=0.1
+    )
 }
 
 
@@ -126,7 +129,7 @@ def _vector_at(table: ranker.Table, slot: np.uint32) -> NDArray[np.float32] | No
 
 def arranged(
     query: SearchQuery,
-    scores: Sequence[float],
+    rows: Sequence[Row],
     memories: Sequence[Memory],
     space: EmbedderIdentity | None,
     vectors: Vectors,
@@ -135,14 +138,14 @@ def arranged(
 
     Args:
         query: The search.
-        scores: Those of the window's memories, best first.
+        rows: What the ranker says of the window's memories, best first.
         memories: The window.
         space: What its vectors are of.
         vectors: The window's vectors, asked for only where they matter.
     """
     likeness = _Likeness(memories, space, vectors)
     order = diversified(
-        scores,
+        [row[1] for row in rows],
         likeness.of,
         diversity=query.ranking.diversity,
         wanted=query.top_k + limits.WINDOW_MORE_MIN,
@@ -153,6 +156,7 @@ def arranged(
         query.text,
         functools.partial(likeness.row, order),
         bars,
+        [rows[place][2] for place in order],
     )
     crowded = 2 * len(found.leader) >= len(memories) > 1
     if query.older_statements is not OlderStatements.FOLD:

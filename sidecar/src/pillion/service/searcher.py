@@ -167,7 +167,7 @@ class Searcher:
             memories = [read[one] for one in ids]
             found = arranged(
                 query,
-                [row[1] for row in best[:window]],
+                best[:window],
                 memories,
                 space,
                 functools.partial(past.unit_vectors, ids, space),
@@ -262,7 +262,7 @@ class Searcher:
             ids = [row[0] for row in rows]
             found = arranged(
                 query,
-                [row[1] for row in rows],
+                rows,
                 memories,
                 view.space,
                 functools.partial(table_vectors, view.table, ids),
