@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pillion.domain.memory import MemoryKind, MemoryStatus, Source, SourceKind
 from pillion.domain.queries import (
+    NESTED,
     Filter,
     OlderStatements,
     RankingProfile,
@@ -57,6 +58,16 @@ DROPS = [
     ),
     ("session_ids", {"session_id": "t"}, {"session_ids": frozenset({"s"})}),
     ("attributes", {}, {"attributes": frozenset({"city"})}),
+    (
+        "any_of",
+        {"labels": ("b",)},
+        {"any_of": (replace(NESTED, labels_all=frozenset({"a"})),)},
+    ),
+    (
+        "none_of",
+        {"labels": ("a", "b")},
+        {"none_of": (replace(NESTED, labels_all=frozenset({"b"})),)},
+    ),
     ("created", {}, {"created": Window(None, START)}),
 ]
 
@@ -182,6 +193,8 @@ filters = st.builds(
     session_ids=st.sampled_from([frozenset(), frozenset({"s"})]),
     facts=st.sampled_from([None, True, False]),
     edges=st.booleans(),
+    any_of=st.sampled_from([(), (replace(NESTED, labels_any=frozenset({"b"})),)]),
+    none_of=st.sampled_from([(), (replace(NESTED, importance_min=0.5),)]),
     include_retracted=st.booleans(),
     include_expired=st.booleans(),
     valid_only=st.booleans(),

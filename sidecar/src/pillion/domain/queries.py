@@ -149,6 +149,11 @@ class Filter:
                 "value_subjects",
                 not self.value_subjects or memory.value_subject in self.value_subjects,
             ),
+            (
+                "any_of",
+                not self.any_of or any(one.admits(memory, as_of, now) for one in self.any_of),
+            ),
+            ("none_of", not any(one.admits(memory, as_of, now) for one in self.none_of)),
         )
         for name, holds in conditions:
             if not holds:
