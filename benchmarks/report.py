@@ -142,6 +142,52 @@ def locomo(run: Run) -> str:
     )
 
 
+def updated_statements(run: Run) -> str:
+    """Old and updated statements of one thing."""
+    results = run["results"]
+    rows = []
+    for name, key, what in (
+        ("untyped, default profile", "untyped", "default"),
+        ("untyped, no weight on recency", "untyped", "without_recency"),
+        ("typed, default profile", "typed", "default"),
+        ("typed, no weight on recency", "typed", "without_recency"),
+    ):
+        one = results[key][what]
+        rows.append(
+            [
+                name,
+                one["pairs"],
+                one["current_first_by_score"],
+                one["current_first_grouped"],
+                one["current_in_top_5_by_score"],
+                one["current_in_top_5_grouped"],
+                one.get("right_one_first_by_score", ""),
+                one.get("right_one_first_grouped", ""),
+            ]
+        )
+    return (
+        "## Old and updated statements of one thing\n\n"
+        "Pairs built from templates, most of a year apart and among some 60 other memories of the "
+        f"subject; topics: {results['topics']}; embedder {results['embedder']}. Per cent of pairs "
+        "whose current statement is before the old one, and among the first 5; before is by score "
+        "alone, after is grouped. Lookalikes are two statements of two things, of which the older "
+        "is asked for: how often it stays before the newer.\n\n"
+        + table(
+            [
+                "",
+                "pairs",
+                "current first",
+                "grouped",
+                "in the first 5",
+                "grouped",
+                "lookalikes right",
+                "grouped",
+            ],
+            rows,
+        )
+    )
+
+
 KEYS = ("questions", "recall_at_5", "recall_at_10", "recall_at_20", "mrr")
 
 
@@ -264,6 +310,7 @@ SECTIONS: dict[str, Callable[[Run], str]] = {
     "import_memory_100000_indexed": import_memory,
     "index_restart_20000": index_restart,
     "locomo_recall": locomo,
+    "updated_statements": updated_statements,
     "grpc_versions": grpc_versions,
 }
 
