@@ -105,6 +105,7 @@ hits = st.builds(
     st.none() | st.floats(-1, 1, width=32),
     older=st.booleans(),
     folded=id_lists,
+    lexical=st.none() | st.floats(0, 64, width=32),
 )
 search_answers = st.builds(
     SearchAnswer,
@@ -123,7 +124,7 @@ def test_the_shapes_that_are_written_by_hand_are_known_here():
     assert set(MADE) == {one.name for one in fields(Memory)}
     assert Hit._fields == (
         "memory", "score", "relevance", "recency", "importance", "cosine", "vector",
-        "path", "older", "folded",
+        "path", "older", "folded", "lexical",
     )  # fmt: skip
     assert {one.name for one in fields(SearchAnswer)} == {
         "hits", "revision", "exactness", "path", "admitted", "vectors_pending", "bound", "plan",

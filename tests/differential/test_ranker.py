@@ -27,6 +27,10 @@ TIMES = [0, NOW - 400 * DAY, NOW - 30 * DAY, NOW - 1, NOW, NOW + 1, NOW + DAY]
 OPEN_TIMES = [*TIMES, ranker.TIME_OPEN]
 HASHES = [0, 1, 2, 3, 2**64 - 1]
 LABELS = [7, 8, 9]
+NUMBERS = ("scores", "relevance", "recency", "importance", "cosine", "lexical")
+# Words of three languages, stop words among them, which are terms and rarely asked for.
+WORDS = ["cat", "cats", "the", "is", "Hund", "Hunde", "und", "кошка", "кошки", "и", "ORD-7", "東京"]
+QUESTIONS = [None, "", "?!", "the cat", "cats", "is it the", "Hunde und Katzen", "кошкой, ORD-7"]
 
 
 def batch(rng: np.random.Generator, numbers: list[int], dimension: int) -> dict[str, Any]:
@@ -149,7 +153,8 @@ def profiles() -> st.SearchStrategy[ranker.Profile]:
     weights = st.tuples(weight, weight, weight).filter(any)
 
     def make(values: tuple[Any, ...]) -> ranker.Profile:
-        (relevance, recency, importance), half_lives, by_attribute, anchor, floor, factors = values
+        (relevance, recency, importance), half_lives, by_attribute, anchor, *rest = values
+        floor, factors, words = rest
         return ranker.Profile(
             w_relevance=relevance,
             w_recency=recency,
@@ -161,6 +166,9 @@ def profiles() -> st.SearchStrategy[ranker.Profile]:
             relevance_floor=floor,
             consolidated_factor=factors[0],
             source_factor=[1.0, *factors[1]],
+            lexical_weight=words[0],
+            bm25_k1=words[1],
+            bm25_b=words[2],
         )
 
     return st.tuples(
@@ -176,6 +184,11 @@ def profiles() -> st.SearchStrategy[ranker.Profile]:
             st.sampled_from([0.0, 0.5, 1.0]),
             st.just([1.0] * 7)
             | st.lists(st.sampled_from([0.0, 0.3, 0.9, 1.0]), min_size=7, max_size=7),
+        ),
+        st.tuples(
+            st.sampled_from([0.6, 0.0, 1.0]),
+            st.sampled_from([0.9, 0.0, 50.0]),
+            st.sampled_from([0.4, 0.0, 1.0]),
         ),
     ).map(make)
 
@@ -195,13 +208,21 @@ class Pair:
         return real
 
 
+def some_parts(rng: np.random.Generator) -> list[tuple[str, int]]:
+    """A text of few words, in one part or in several."""
+    return [
+        (" ".join(rng.choice(WORDS, rng.integers(0, 6))), int(rng.choice([8, 8, 4, 1, 64])))
+        for _ in range(rng.choice([0, 1, 1, 1, 3]))
+    ]
+
+
 @st.composite
 def stores(draw: st.DrawFn) -> Pair:
     """A store after a random history of every kind of change."""
     dimension = draw(st.sampled_from([1, 2, 3, 16, 17, 64, 70]))
     pair = Pair(dimension)
     numbers = st.lists(st.integers(0, 25), max_size=25)
-    changes = ["upsert", "upsert", "upsert", "remove", "touch", "set_vectors", "clear"]
+    changes = ["upsert", "upsert", "upsert", "remove", "touch", "set_vectors", "set_texts", "clear"]
     for change in draw(st.lists(st.sampled_from(changes), max_size=6)):
         rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
         columns = batch(rng, draw(numbers), dimension)
@@ -216,6 +237,8 @@ def stores(draw: st.DrawFn) -> Pair:
             case "set_vectors":
                 usable = vectors.any(axis=1)
                 pair.both("set_vectors", ids[usable], vectors[usable])
+            case "set_texts":
+                pair.both("set_texts", ids, [some_parts(rng) for _ in ids])
             case "clear" if rng.random() < 0.2:
                 pair.both("clear")
     return pair
@@ -234,7 +257,16 @@ def queries(dimension: int) -> st.SearchStrategy[np.ndarray | None]:
 
 
 def assert_same_bits(one: Any, other: Any) -> None:
-    for column in ("ids", "slots", "scores", "relevance", "recency", "importance", "cosine"):
+    for column in (
+        "ids",
+        "slots",
+        "scores",
+        "relevance",
+        "recency",
+        "importance",
+        "cosine",
+        "lexical",
+    ):
         np.testing.assert_array_equal(getattr(one, column), getattr(other, column), column)
     assert one.admitted == other.admitted
     assert one.rows() == other.rows()
@@ -248,7 +280,7 @@ def assert_agrees(hits: Any, everything: Any, least: dict[str, float], k: int) -
     found = [row_of[identity.tobytes()] for identity in hits.ids]
     assert len(set(found)) == len(found)
     np.testing.assert_array_equal(hits.slots, everything.slots[found])
-    for column in ("scores", "relevance", "recency", "importance", "cosine"):
+    for column in NUMBERS:
         np.testing.assert_allclose(
             getattr(hits, column), getattr(everything, column)[found], rtol=0, atol=TOLERANCE
         )
@@ -277,6 +309,7 @@ def test_answers_are_those_of_the_reference(
     query = data.draw(queries(pair.real.dimension))
     k = data.draw(st.sampled_from([1, 2, 5, 40, ranker.RESULTS_MAX]))
     asked = {"query": query, "now": NOW, "profile": profile, "filter": ranker.Filter(**wanted)}
+    asked["text"] = data.draw(st.sampled_from(QUESTIONS))
     least = {name: wanted.get(name, 0.0) for name in ("min_score", "min_relevance")}
     unbounded = ranker.Filter(**wanted | {"min_score": 0.0, "min_relevance": 0.0})
     everything = pair.reference.search(**asked | {"filter": unbounded}, k=ranker.RESULTS_MAX)
@@ -317,6 +350,7 @@ def test_certified_answers_are_those_of_brute_force(
         "profile": profile,
         "filter": ranker.Filter(**wanted),
         "k": data.draw(st.sampled_from([1, 2, 5, 40])),
+        "text": data.draw(st.sampled_from(QUESTIONS)),
     }
     for tables in (pair.real, pair.reference):
         near, horizon = proposal(tables, query, data.draw(st.sampled_from([1, 3, 10, 100])))
@@ -324,7 +358,16 @@ def test_certified_answers_are_those_of_brute_force(
         slots = np.concatenate((near, lagging))
         found = tables.certify(**asked, slots=slots, horizon=horizon, rows_max=100)
         everything = tables.search(**asked)
-        for column in ("ids", "slots", "scores", "relevance", "recency", "importance", "cosine"):
+        for column in (
+            "ids",
+            "slots",
+            "scores",
+            "relevance",
+            "recency",
+            "importance",
+            "cosine",
+            "lexical",
+        ):
             np.testing.assert_array_equal(getattr(found, column), getattr(everything, column))
         assert found.bound is None
         assert found.examined + np.unique(slots).size >= len(found)
@@ -383,7 +426,7 @@ def test_rows_are_the_arrays() -> None:
     table = ranker.Table(2)
     table.upsert(**one_row())
     for hits in (search(table, query=np.array([1.0, 0.5], np.float32)), search(table, k=1)):
-        columns = (hits.scores, hits.relevance, hits.recency, hits.importance, hits.cosine)
+        columns = [getattr(hits, name) for name in NUMBERS]
         assert hits.rows() == [(bytes([1] * 16), *(column.item() for column in columns))]
     table.clear()
     assert search(table).rows() == []

@@ -122,6 +122,10 @@ class Columns:
         self.columns = columns
         return np.arange(len(columns["ids"]), dtype=np.uint32)
 
+    def set_texts(self, ids, texts):
+        assert all(weight == 8 for ((_, weight),) in texts)
+        self.columns["texts"] = np.array([text for ((text, _),) in texts], dtype=object)
+
 
 def python_columns(store, keys, some):
     """What Python makes of the memories, in the order of their ids."""
@@ -139,9 +143,10 @@ def rust_columns(store, keys):
     def packed(family):
         return scan_packed(store, HERE, family, bytes([family[0] + 1]), limit=1000).rows
 
-    return ranker.Loader(keys.secret).columns(
+    columns = ranker.Loader(keys.secret).columns(
         DIMENSION, packed(b"m"), [packed(b"v")], [packed(b"l")]
     )
+    return columns | {"texts": np.array(columns["texts"], dtype=object)}
 
 
 def same(one, other):

@@ -37,7 +37,7 @@ from pillion.domain.mutations import ConflictPolicy, Guard, Outcome
 from pillion.domain.queries import Filter, ReadAt
 from pillion.domain.scope import FactKey, Partition, Subject
 from pillion.domain.timeline import Statement
-from pillion_ranker.reference import recency_of, relevance_of, score_of
+from pillion_ranker.reference import recency_of, score_of, semantic_of
 from pillion_storage.api import StoreSettings
 from pillion_storage.lmdb import open_store as open_lmdb
 from pillion_storage.sealed import FileMasterKey, SealSettings, open_sealed
@@ -834,7 +834,7 @@ class ServiceMachine(RuleBasedStateMachine):
         if query and vector:
             one, other = (np.frombuffer(v, "<f4").astype(np.float64) for v in (query, vector))
             cosine = np.dot(one / np.linalg.norm(one), other / np.linalg.norm(other))
-            relevance = relevance_of(profile, np.float32(cosine))
+            relevance = semantic_of(profile, np.float32(cosine))
         recency = recency_of(
             profile,
             kind=memory.kind,

@@ -15,10 +15,13 @@ from pillion_ranker._native import (
     FLAG_EXPIRED,
     FLAG_PINNED,
     FLAG_RETRACTED,
+    PART_WEIGHT_MAX,
     RESULTS_MAX,
     ROW_LABELS_MAX,
     SLOT_ABSENT,
     SOURCE_SHIFT,
+    TEXT_BYTES_MAX,
+    TEXT_PARTS_MAX,
     TIME_OPEN,
     Filter,
     Hits,
@@ -28,6 +31,8 @@ from pillion_ranker._native import (
     Table,
     calibrate,
     cpu_path,
+    query_words,
+    tokenize,
 )
 
 KIND_EPISODIC: Final = 1
@@ -67,6 +72,7 @@ __all__ = [
     "KIND_PROCEDURAL",
     "KIND_SEMANTIC",
     "KIND_SESSION",
+    "PART_WEIGHT_MAX",
     "RESULTS_MAX",
     "ROW_LABELS_MAX",
     "SLOT_ABSENT",
@@ -74,6 +80,8 @@ __all__ = [
     "STATUS_CANDIDATE",
     "STATUS_CONFIRMED",
     "STATUS_STATED",
+    "TEXT_BYTES_MAX",
+    "TEXT_PARTS_MAX",
     "TIME_OPEN",
     "Filter",
     "Hits",
@@ -84,4 +92,6 @@ __all__ = [
     "calibrate",
     "cpu_path",
     "mask_of",
+    "query_words",
+    "tokenize",
 ]

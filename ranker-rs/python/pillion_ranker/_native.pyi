@@ -19,6 +19,9 @@ RESULTS_MAX: Final[int]
 FILTER_VALUES_MAX: Final[int]
 ROW_LABELS_MAX: Final[int]
 SLOT_ABSENT: Final[int]
+TEXT_BYTES_MAX: Final[int]
+TEXT_PARTS_MAX: Final[int]
+PART_WEIGHT_MAX: Final[int]
 TIME_OPEN: Final[int]
 
 def cpu_path() -> str:
@@ -38,6 +41,16 @@ def calibrate(dimension: int) -> tuple[float, float, float, float]:
 
     Raises:
         ValueError: the dimension is not in 1..DIMENSION_MAX.
+    """
+
+def tokenize(text: str) -> tuple[list[str], int]:
+    """Return the terms of a text, in its order, and the mask of the languages it was read in."""
+
+def query_words(text: str, languages: int) -> list[list[str]]:
+    """Return the words of a query for texts read in those languages.
+
+    Each word is the list of terms that it stands for. Stop words are left out where there are
+    other words, and each word is there once.
     """
 
 @final
@@ -61,6 +74,10 @@ class Profile:
         consolidated_factor: 0..1, multiplies the score of rows with FLAG_CONSOLIDATED.
         source_factor: 8 values in 0..1, multiply the score of rows by the source kind in their
             flags (kind << SOURCE_SHIFT); index 0, no source kind, is 1. None: all are 1.
+        lexical_weight: 0..1, the part of relevance that words decide where a query has both words
+            and a vector.
+        bm25_k1: >= 0, how soon repetitions of a term stop counting.
+        bm25_b: 0..1, how much more a long text must say.
 
     Raises:
         ValueError: an argument is out of range; the message names it.
@@ -79,6 +96,9 @@ class Profile:
         relevance_floor: float = 0.0,
         consolidated_factor: float = 0.5,
         source_factor: Sequence[float] | None = None,
+        lexical_weight: float = 0.6,
+        bm25_k1: float = 0.9,
+        bm25_b: float = 0.4,
     ) -> Profile: ...
     @property
     def w_relevance(self) -> float: ...
@@ -100,6 +120,12 @@ class Profile:
     def consolidated_factor(self) -> float: ...
     @property
     def source_factor(self) -> list[float]: ...
+    @property
+    def lexical_weight(self) -> float: ...
+    @property
+    def bm25_k1(self) -> float: ...
+    @property
+    def bm25_b(self) -> float: ...
 
 @final
 class Filter:
@@ -232,7 +258,7 @@ class Hits:
         """Final scores, 0..1."""
     @property
     def relevance(self) -> NDArray[np.float32]:
-        """0..1; 0 without a query or a vector."""
+        """0..1, of the cosine and the words that match."""
     @property
     def recency(self) -> NDArray[np.float32]:
         """0..1."""
@@ -242,6 +268,9 @@ class Hits:
     @property
     def cosine(self) -> NDArray[np.float32]:
         """-1..1; 0 without a query or a vector."""
+    @property
+    def lexical(self) -> NDArray[np.float32]:
+        """BM25 of the query's words, above 0; 0 where no term matched."""
     @property
     def admitted(self) -> int:
         """Rows that the filter admitted; of a certified search, of those proposed."""
@@ -260,8 +289,8 @@ class Hits:
 
         None: no row that was left out belongs among the hits.
         """
-    def rows(self) -> list[tuple[bytes, float, float, float, float, float]]:
-        """Return (id, score, relevance, recency, importance, cosine) of each result.
+    def rows(self) -> list[tuple[bytes, float, float, float, float, float, float]]:
+        """Return (id, score, relevance, recency, importance, cosine, lexical) of each result.
 
         The same values as in the arrays, in one go: quicker where results are few.
         """
@@ -330,6 +359,19 @@ class Table:
         Raises:
             ValueError: a vector is not finite or all zeros, or a shape is wrong.
         """
+    def set_texts(self, ids: NDArray[np.uint8], texts: Sequence[Sequence[tuple[str, int]]]) -> int:
+        """Set texts of rows that are present. Return how many ids are unknown (ignored).
+
+        A text is made of parts (text, weight), which are one bag of terms: a part counts by its
+        weight in eighths, 1..PART_WEIGHT_MAX, and 8 is plain. A text without parts is none. Of an
+        id that is there twice the later text stays. A text that is there already costs little.
+        `upsert` leaves texts as they are; `remove` leaves nothing of them.
+
+        Raises:
+            ValueError: the lengths differ, more than TEXT_PARTS_MAX parts, a part of more than
+                TEXT_BYTES_MAX bytes, a weight out of range.
+            OverflowError: a weight beyond a byte, or a row beyond the 16,777,216th slot.
+        """
     def remove(self, ids: NDArray[np.uint8]) -> int:
         """Remove rows and zero their bytes; their slots may be reused. Return how many there were.
 
@@ -381,15 +423,17 @@ class Table:
         filter: Filter,
         k: int,
         exact_float: bool = False,
+        text: str | None = None,
     ) -> Hits:
         """Return the exact best k of all admitted rows.
 
         The int8 pass prunes by a proven bound and float32 decides; `exact_float` scans float32
-        only, and the results are the same. Without a query, relevance is 0 for all.
+        only, and the results are the same. `text` is the query in words; `query` its vector.
+        Without either, relevance is 0 for all.
 
         Raises:
             ValueError: k is not in 1..RESULTS_MAX; the query is not finite, all zeros, or not of
-                the table's dimension.
+                the table's dimension; the text has more than TEXT_BYTES_MAX bytes.
         """
     def score(
         self,
@@ -400,6 +444,7 @@ class Table:
         filter: Filter,
         slots: NDArray[np.uint32],
         k: int,
+        text: str | None = None,
     ) -> Hits:
         """Return the exact best k of the given slots.
 
@@ -419,6 +464,7 @@ class Table:
         horizon: float,
         rows_max: int,
         k: int,
+        text: str | None = None,
     ) -> Hits:
         """Return the best k of all admitted rows, given what an index says of the query.
 
@@ -430,6 +476,16 @@ class Table:
 
         Raises:
             ValueError: as `search`; no query; a horizon that is not a number.
+        """
+    def lexical_scores(
+        self, text: str, profile: Profile
+    ) -> tuple[NDArray[np.uint32], NDArray[np.float32], float]:
+        """Return the slots, ascending, with a word of the query, their BM25, and the words' weight.
+
+        A BM25 divided by that weight is the lexical part of relevance. Nothing is filtered.
+
+        Raises:
+            ValueError: the text has more than TEXT_BYTES_MAX bytes.
         """
     def count(self, filter: Filter, now: int | None = None) -> int:
         """Return how many rows the filter admits.

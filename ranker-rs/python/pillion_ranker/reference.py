@@ -8,18 +8,24 @@ importance and relevance each scaled to 0..1; here recency is a half-life decay 
 sum is weighted), in this evaluation order:
 
     cosine    = query . vector                        unit vectors, float32
-    relevance = clamp((cosine - floor) / (1 - floor), 0, 1)                      float32
+    semantic  = clamp((cosine - floor) / (1 - floor), 0, 1)                      float32
+    lexical   = the share of the query's words: see `reference_lexical`          float32
+    relevance = min(w * lexical + (1 - w) * semantic, 1)                         float32
     recency   = 2 ** -(max(0, now - anchor) / half_life)           float64, then float32
     score     = (w_rel * relevance + (w_rec * recency + w_imp * importance))
                 / ((w_rel + w_rec) + w_imp)                                      float32
     score     = score * source_factor[source]         of the source kind in the row's flags
     score     = score * consolidated_factor           where FLAG_CONSOLIDATED is set
 
+w is `lexical_weight`; a query without words leaves relevance to the semantic part alone, and one
+without a vector to the lexical part. A row without a vector has a semantic part of 0.
+
 The half-life is that of the row's attribute where the profile has one and `attribute_kinds` has
 the row's kind, and that of the kind otherwise.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -29,13 +35,17 @@ from pillion_ranker import (
     DIMENSION_MAX,
     FLAG_CONSOLIDATED,
     FLAG_PINNED,
+    PART_WEIGHT_MAX,
     RESULTS_MAX,
     ROW_LABELS_MAX,
     SLOT_ABSENT,
     SOURCE_SHIFT,
+    TEXT_BYTES_MAX,
+    TEXT_PARTS_MAX,
     Filter,
     Profile,
 )
+from pillion_ranker.reference_lexical import Bag, Question, blended
 
 _ID_BYTES = 16
 _KIND_MAX = 5
@@ -80,17 +90,19 @@ class ReferenceHits:
     recency: NDArray[np.float32]
     importance: NDArray[np.float32]
     cosine: NDArray[np.float32]
+    lexical: NDArray[np.float32]
     admitted: int
     scanned: int
     rescored: int
     examined: int = 0
     bound: float | None = None
 
-    def rows(self) -> list[tuple[bytes, float, float, float, float, float]]:
-        """Return (id, score, relevance, recency, importance, cosine) of each result."""
+    def rows(self) -> list[tuple[bytes, float, float, float, float, float, float]]:
+        """Return (id, score, relevance, recency, importance, cosine, lexical) of each result."""
         identities = [identity.tobytes() for identity in self.ids]
-        numbers = (self.scores, self.relevance, self.recency, self.importance, self.cosine)
-        return list(zip(identities, *(column.tolist() for column in numbers), strict=True))
+        parts = (self.relevance, self.recency, self.importance, self.cosine, self.lexical)
+        numbers = (column.tolist() for column in (self.scores, *parts))
+        return list(zip(identities, *numbers, strict=True))
 
     def __len__(self) -> int:
         return len(self.scores)
@@ -105,10 +117,39 @@ class _Scored:
     recency: np.float32
     importance: np.float32
     cosine: np.float32
+    lexical: np.float32
 
 
-def relevance_of(profile: Profile, cosine: np.float32) -> np.float32:
-    """Return relevance, 0..1, of a cosine."""
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What a search asks: a unit vector, words, both or neither."""
+
+    profile: Profile
+    now: int
+    vector: NDArray[np.float32] | None
+    question: Question | None
+
+    def relevance(self, semantic: np.float32, lexical: np.float32) -> np.float32:
+        """Return relevance of the semantic part and of a BM25."""
+        return blended(
+            self.profile,
+            semantic=None if self.vector is None else semantic,
+            lexical=None if self.question is None else self.question.share(lexical),
+        )
+
+    def score(self, row: _Row, relevance: np.float32) -> np.float32:
+        """Return a row's score with that relevance."""
+        return score_of(
+            self.profile,
+            relevance=relevance,
+            recency=_recency(self.profile, row, self.now),
+            importance=row.importance,
+            flags=row.flags,
+        )
+
+
+def semantic_of(profile: Profile, cosine: np.float32) -> np.float32:
+    """Return the semantic part of relevance, 0..1, of a cosine."""
     floor = np.float32(profile.relevance_floor)
     scaled = (cosine - floor) / (np.float32(1) - floor)
     return np.float32(min(max(scaled, np.float32(0)), np.float32(1)))
@@ -207,6 +248,7 @@ class ReferenceTable:
     _slots: list[_Row | None] = field(default_factory=list, init=False)
     _free: list[int] = field(default_factory=list, init=False)
     _index: dict[bytes, int] = field(default_factory=dict, init=False)
+    _bags: dict[int, Bag] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         if not 1 <= self.dimension <= DIMENSION_MAX:
@@ -328,6 +370,26 @@ class ReferenceTable:
                 self._slots[slot] = replace(self._row(slot), vector=unit)
         return unknown
 
+    def set_texts(self, ids: NDArray[np.uint8], texts: Sequence[Sequence[tuple[str, int]]]) -> int:
+        """Set texts of present rows; see `Table.set_texts`."""
+        if len(ids) != len(texts):
+            raise ValueError(f"texts: {len(texts)} texts for {len(ids)} ids")
+        for row, parts in enumerate(texts):
+            fine = all(
+                1 <= weight <= PART_WEIGHT_MAX and len(text.encode()) <= TEXT_BYTES_MAX
+                for text, weight in parts
+            )
+            if not fine or len(parts) > TEXT_PARTS_MAX:
+                raise ValueError(f"row {row}, column texts: out of range")
+        unknown = 0
+        for identity, parts in zip(_ids(ids), texts, strict=True):
+            slot = self._index.get(identity)
+            if slot is None:
+                unknown += 1
+            else:
+                self._bags[slot] = Bag.of(parts)
+        return unknown
+
     def remove(self, ids: NDArray[np.uint8]) -> int:
         """Remove rows; see `Table.remove`."""
         removed = 0
@@ -335,6 +397,7 @@ class ReferenceTable:
             slot = self._index.pop(identity, None)
             if slot is not None:
                 self._slots[slot] = None
+                self._bags.pop(slot, None)
                 self._free.append(slot)
                 removed += 1
         return removed
@@ -393,6 +456,7 @@ class ReferenceTable:
         self._slots.clear()
         self._free.clear()
         self._index.clear()
+        self._bags.clear()
 
     def search(
         self,
@@ -403,11 +467,13 @@ class ReferenceTable:
         filter: Filter,  # noqa: A002  the name in the interface
         k: int,
         exact_float: bool = False,
+        text: str | None = None,
     ) -> ReferenceHits:
         """Return the best k of all admitted rows. Always exact, with or without `exact_float`."""
         del exact_float
         slots = range(len(self._slots))
-        return self._best(query, now, profile, filter, slots=slots, k=k)
+        asked = self._asked(query, now, profile, text)
+        return self._best(asked, filter, slots=slots, k=k)
 
     def score(
         self,
@@ -418,10 +484,12 @@ class ReferenceTable:
         filter: Filter,  # noqa: A002  the name in the interface
         slots: NDArray[np.uint32],
         k: int,
+        text: str | None = None,
     ) -> ReferenceHits:
         """Return the best k of the given slots."""
         wanted = sorted(set(slots.tolist()))
-        return self._best(query, now, profile, filter, slots=wanted, k=k)
+        asked = self._asked(query, now, profile, text)
+        return self._best(asked, filter, slots=wanted, k=k)
 
     def certify(
         self,
@@ -434,6 +502,7 @@ class ReferenceTable:
         horizon: float,
         rows_max: int,
         k: int,
+        text: str | None = None,
     ) -> ReferenceHits:
         """Return the best k, exact if no vector outside `slots` has a cosine above `horizon`.
 
@@ -445,41 +514,62 @@ class ReferenceTable:
         if math.isnan(horizon):
             raise ValueError("horizon: not a number")
         proposed = sorted(set(slots.tolist()))
-        found = self._best(query, now, profile, filter, slots=proposed, k=k)
+        asked = self._asked(query, now, profile, text)
+        found = self._best(asked, filter, slots=proposed, k=k)
         bar = found.scores[-1] if len(found) == k else np.float32(filter.min_score)
         # The slack is for dot products that are added up in another order.
-        highest = relevance_of(profile, np.float32(horizon + _HORIZON_SLACK))
+        nearest = semantic_of(profile, np.float32(horizon + _HORIZON_SLACK))
         hopeful = [
             slot
             for slot in range(len(self._slots))
             if (row := self._live(slot)) is not None
             and slot not in proposed
             and _admits(filter, row)
-            and _highest_score(profile, row, now, highest) >= bar
+            and asked.score(row, asked.relevance(nearest, self._lexical(asked, slot))) >= bar
         ]
-        best = self._best(query, now, profile, filter, slots=sorted(proposed + hopeful), k=k)
+        best = self._best(asked, filter, slots=sorted(proposed + hopeful), k=k)
         return replace(best, examined=len(hopeful))
 
-    def _best(
-        self,
-        query: NDArray[np.float32] | None,
-        now: int,
-        profile: Profile,
-        wanted: Filter,
-        *,
-        slots: range | list[int],
-        k: int,
-    ) -> ReferenceHits:
-        if not 1 <= k <= RESULTS_MAX:
-            raise ValueError(f"k: {k} is not in 1..={RESULTS_MAX}")
-        unit = None
+    def _asked(
+        self, query: NDArray[np.float32] | None, now: int, profile: Profile, text: str | None
+    ) -> _Asked:
+        unit = question = None
         if query is not None:
             unit = _unit(query) if len(query) == self.dimension else None
             if unit is None:
                 raise ValueError("query: of another dimension, not finite or all zeros")
+        if text is not None:
+            if len(text.encode()) > TEXT_BYTES_MAX:
+                raise ValueError("text: too long")
+            question = Question.of(text, self._bags.values(), profile)
+        return _Asked(profile, now, unit, question)
+
+    def _lexical(self, asked: _Asked, slot: int) -> np.float32:
+        """Return the BM25 of the row in a slot."""
+        question = asked.question
+        return question.score(self._bags.get(slot)) if question is not None else np.float32(0)
+
+    def lexical_scores(
+        self, text: str, profile: Profile
+    ) -> tuple[NDArray[np.uint32], NDArray[np.float32], float]:
+        """Return the slots with a word of the query; see `Table.lexical_scores`."""
+        asked = self._asked(None, 0, profile, text)
+        scores = {slot: self._lexical(asked, slot) for slot in sorted(self._bags)}
+        found = {slot: score for slot, score in scores.items() if score > 0}
+        return (
+            np.array(list(found), dtype=np.uint32),
+            np.array(list(found.values()), dtype=np.float32),
+            float(asked.question.total) if asked.question is not None else 0.0,
+        )
+
+    def _best(
+        self, asked: _Asked, wanted: Filter, *, slots: range | list[int], k: int
+    ) -> ReferenceHits:
+        if not 1 <= k <= RESULTS_MAX:
+            raise ValueError(f"k: {k} is not in 1..={RESULTS_MAX}")
         rows = [(slot, row) for slot in slots if (row := self._live(slot)) is not None]
         admitted = [(slot, row) for slot, row in rows if _admits(wanted, row)]
-        scored = [_score(profile, unit, now, slot, row) for slot, row in admitted]
+        scored = [_score(asked, slot, row, self._lexical(asked, slot)) for slot, row in admitted]
         best = [
             one
             for one in scored
@@ -496,6 +586,7 @@ class ReferenceTable:
             recency=np.array([one.recency for one in best], dtype=np.float32),
             importance=np.array([one.importance for one in best], dtype=np.float32),
             cosine=np.array([one.cosine for one in best], dtype=np.float32),
+            lexical=np.array([one.lexical for one in best], dtype=np.float32),
             admitted=len(admitted),
             scanned=len(rows),
             rescored=len(admitted),
@@ -539,22 +630,12 @@ def _recency(profile: Profile, row: _Row, now: int) -> np.float32:
     )
 
 
-def _highest_score(profile: Profile, row: _Row, now: int, relevance: np.float32) -> np.float32:
-    recency = _recency(profile, row, now)
-    return score_of(
-        profile, relevance=relevance, recency=recency, importance=row.importance, flags=row.flags
-    )
-
-
-def _score(
-    profile: Profile, query: NDArray[np.float32] | None, now: int, slot: int, row: _Row
-) -> _Scored:
-    cosine = relevance = np.float32(0)
-    if query is not None and row.vector is not None:
-        cosine = np.float32(np.dot(query, row.vector))
-        relevance = relevance_of(profile, cosine)
-    recency = _recency(profile, row, now)
-    score = score_of(
-        profile, relevance=relevance, recency=recency, importance=row.importance, flags=row.flags
-    )
-    return _Scored(row.id, slot, score, relevance, recency, row.importance, cosine)
+def _score(asked: _Asked, slot: int, row: _Row, lexical: np.float32) -> _Scored:
+    cosine = semantic = np.float32(0)
+    if asked.vector is not None and row.vector is not None:
+        cosine = np.float32(np.dot(asked.vector, row.vector))
+        semantic = semantic_of(asked.profile, cosine)
+    relevance = asked.relevance(semantic, lexical)
+    recency = _recency(asked.profile, row, asked.now)
+    score = asked.score(row, relevance)
+    return _Scored(row.id, slot, score, relevance, recency, row.importance, cosine, lexical)

@@ -54,6 +54,7 @@ pub fn calibrate(dimension: usize) -> Result<Costs> {
     let query = noise(dimension, 1);
     let request = SearchRequest {
         query: Some(&query),
+        text: None,
         now: ROWS as i64 * STEP,
         profile: &profile,
         filter: &everything,

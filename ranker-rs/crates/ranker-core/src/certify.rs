@@ -5,7 +5,8 @@
 //! of the horizon, and its score at most what that and its own recency and importance come to. One
 //! pass over the columns of recency and importance finds the rows for which that is enough to be
 //! among the k best; they are treated as the pruned scan treats every row. The k best are then
-//! exact if the horizon is true (design, section 8).
+//! exact if the horizon is true (design, section 8). What the query's words come to is known of
+//! every row from the postings, and the rows that have most of them are scored with those proposed.
 //!
 //! Every bound is on the safe side of float32 rounding:
 //! - an index adds up its dot products in another order, so the horizon is moved up by what two
@@ -17,6 +18,7 @@
 use crate::chunk::Block;
 use crate::filter::ones;
 use crate::kernels::{PriorColumns, PriorReach};
+use crate::lexical::LexicalScores;
 use crate::limits::BLOCK_ROWS;
 use crate::prune::Candidates;
 use crate::quantise::Query;
@@ -41,8 +43,8 @@ pub struct Proposal<'a> {
 struct Proposed(Vec<u32>);
 
 impl Proposed {
-    fn new(slots: &[u32]) -> Self {
-        let mut slots = slots.to_vec();
+    fn new(nearest: &[u32], by_words: &[u32]) -> Self {
+        let mut slots = [nearest, by_words].concat();
         slots.sort_unstable();
         slots.dedup();
         Self(slots)
@@ -64,7 +66,9 @@ impl Pass<'_> {
     pub fn certified(&self, query: &Query, proposal: &Proposal<'_>, k: usize) -> Hits {
         let mut scratch = Scratch::new();
         let mut top = TopHits::new(k);
-        let proposed = Proposed::new(proposal.slots);
+        let best = |lexical: &LexicalScores| lexical.best(proposal.slots.len().max(k));
+        let by_words = self.lexical.map_or_else(Vec::new, best);
+        let proposed = Proposed::new(proposal.slots, &by_words);
         let admitted = self.admitted(&proposed.0);
         self.score_slots(&admitted, &mut scratch, &mut top);
 
@@ -77,7 +81,7 @@ impl Pass<'_> {
         let (mut examined, mut missed) = (0, None);
         let mut relevance = [0.0; BLOCK_ROWS];
         for block in self.store.blocks() {
-            let highest = self.relevance_under(horizon, &mut relevance[..block.len]);
+            let highest = self.relevance_under(horizon, &block, &mut relevance[..block.len]);
             let bar = candidates.kth.value().max(spec.min_score);
             let bound = self.bound(&block);
             if highest < spec.min_relevance || self.profile.score(highest, bound.prior, 0) < bar {
@@ -122,11 +126,21 @@ impl Pass<'_> {
     }
 
     /// Writes the most relevance that each row of a block can have whose cosine is at most that,
-    /// and returns the largest. Here, and in [`Pass::relevance`], belongs whatever else relevance
-    /// is made of: it is known exactly for every row, so only the cosine has to be bounded.
-    fn relevance_under(&self, cosine: f32, relevance: &mut [f32]) -> f32 {
-        let highest = self.profile.relevance(cosine);
-        relevance.fill(highest);
+    /// and returns the largest. What else relevance is made of is known exactly for every row.
+    fn relevance_under(&self, cosine: f32, block: &Block<'_>, relevance: &mut [f32]) -> f32 {
+        let semantic = self.profile.semantic(cosine);
+        let without_words = self.blend.relevance(semantic, 0.0);
+        relevance.fill(without_words);
+        let mut highest = without_words;
+        if self.bound(block).share > 0.0 {
+            for (slot, relevance) in (block.first_slot()..).zip(relevance) {
+                let lexical = self.lexical_of(slot);
+                if lexical > 0.0 {
+                    *relevance = self.blend.relevance(semantic, self.share(lexical));
+                    highest = highest.max(*relevance);
+                }
+            }
+        }
         highest
     }
 

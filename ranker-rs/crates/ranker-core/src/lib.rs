@@ -6,8 +6,9 @@
 //! proven error bound, so that what it returns is what a float32 scan of everything would.
 //!
 //! What was given up: there is no approximate index here (the caller may propose candidates and
-//! have them scored with [`Table::score`], or made into an exact answer by [`Table::certify`]), one search uses one core, rows live in memory only,
-//! and text relevance is someone else's work. The crate knows nothing of Python.
+//! have them scored with [`Table::score`], or made into an exact answer by [`Table::certify`]),
+//! one search uses one core, and rows live in memory only. Of texts only hashes of their terms are
+//! kept ([`lexical`]). The crate knows nothing of Python.
 //!
 //! `unsafe` is confined to [`kernels`]: loads of whole cache lines and calls of functions that
 //! want a CPU feature.
@@ -22,16 +23,19 @@ mod error;
 mod filter;
 #[allow(unsafe_code)] // SIMD loads and feature-gated calls; each states why it is sound.
 pub mod kernels;
+pub mod lexical;
 pub mod limits;
 mod predicate;
 mod profile;
 mod prune;
 mod quantise;
+mod relevance;
 mod search;
 mod signature;
 mod store;
 mod summary;
 mod table;
+mod texts;
 mod top;
 
 pub use batch::RowBatch;

@@ -32,6 +32,26 @@ pub const ATTRIBUTES_MAX: usize = 65_536;
 /// Labels of one row: they are checked one by one.
 pub const ROW_LABELS_MAX: usize = 256;
 
+/// Bytes of one part of a text, or of a query: a memory's text with room for its speaker and date.
+pub const TEXT_BYTES_MAX: usize = 64 * 1024;
+
+/// Bytes of one word: a SHA-512 in hexadecimal fits. A longer one is known by its beginning.
+pub const WORD_BYTES_MAX: usize = 128;
+
+/// Bytes of a word that is stemmed: stemmers are made for words that people say.
+pub const STEM_BYTES_MAX: usize = 64;
+
+/// How often a term counts in one text, in eighths: 32 times less one eighth. More would change its
+/// score by less than a twentieth, and so it shares 32 bits with a slot number, which leaves room
+/// for 16 million rows: 33 GB of vectors of 384 numbers.
+pub const TERM_WEIGHT_MAX: u32 = 255;
+
+/// Weight of one part of a text, in eighths. More than eight times is no weight but a filter.
+pub const PART_WEIGHT_MAX: u8 = 64;
+
+/// Parts of one text: its own and what was said before it.
+pub const TEXT_PARTS_MAX: usize = 16;
+
 /// Kinds are numbered from 1; 0 marks a free slot.
 pub const KIND_MAX: u8 = 5;
 

@@ -5,7 +5,8 @@
 //! weighted (design, section 8). Evaluation order, which every implementation follows:
 //!
 //! ```text
-//! relevance = clamp((cosine - floor) / (1 - floor), 0, 1)                          float32
+//! semantic  = clamp((cosine - floor) / (1 - floor), 0, 1)                          float32
+//! relevance = of that and the words that match: see `relevance`                    float32
 //! recency   = 2 ^ -(max(0, now - anchor) / half_life)                float64, then float32
 //! score     = (w_rel * relevance + (w_rec * recency + w_imp * importance))
 //!             / ((w_rel + w_rec) + w_imp)                                          float32
@@ -22,7 +23,9 @@
 use crate::error::{Error, Result};
 use crate::flags;
 use crate::kernels::PriorReach;
+use crate::lexical::Bm25;
 use crate::limits::{ATTRIBUTES_MAX, EVERY_KIND, KIND_MAX, SOURCE_MAX};
+use crate::relevance::Blend;
 use crate::summary::Summary;
 
 const MICROSECONDS_PER_DAY: f64 = 86_400.0 * 1e6;
@@ -59,6 +62,11 @@ pub struct ProfileSpec {
     pub consolidated_factor: f32,
     /// Factor, 0..1, on the score of rows by their source kind; index 0, for none, is 1.
     pub source_factor: [f32; SOURCE_MAX + 1],
+    /// The part of relevance, 0..=1, that is decided by words where a query has words and a
+    /// vector.
+    pub lexical_weight: f32,
+    /// How words are scored.
+    pub bm25: Bm25,
 }
 
 impl Default for ProfileSpec {
@@ -81,6 +89,8 @@ impl Default for ProfileSpec {
             relevance_floor: 0.0,
             consolidated_factor: 0.5,
             source_factor: [1.0; SOURCE_MAX + 1],
+            lexical_weight: 0.6,
+            bm25: Bm25::default(),
         }
     }
 }
@@ -103,7 +113,8 @@ impl Profile {
     /// [`Error::InvalidArgument`] for a weight that is negative or not finite, weights that add
     /// up to zero, a half-life that is not positive, an attribute that is there twice, more than
     /// [`ATTRIBUTES_MAX`] of them, an unknown kind, a floor outside [-1, 1), a factor outside
-    /// 0..=1, a factor other than 1 where no source kind is known.
+    /// 0..=1, a factor other than 1 where no source kind is known, a lexical weight outside 0..=1,
+    /// parameters as in [`Bm25::check`].
     pub fn new(mut spec: ProfileSpec) -> Result<Self> {
         for (name, weight) in [
             ("w_relevance", spec.w_relevance),
@@ -149,6 +160,13 @@ impl Profile {
             ));
         }
         check_sources(&spec.source_factor)?;
+        if !(0.0..=1.0).contains(&spec.lexical_weight) {
+            return Err(Error::argument(
+                "lexical_weight",
+                format!("{} is not in 0..=1", spec.lexical_weight),
+            ));
+        }
+        spec.bm25.check()?;
         Ok(Self {
             weight_sum,
             floor_to_one: 1.0 - spec.relevance_floor,
@@ -166,10 +184,10 @@ impl Profile {
         &self.spec
     }
 
-    /// Relevance, 0..1, of a cosine.
+    /// Likeness of meaning, 0..1, of a cosine.
     #[must_use]
     #[inline]
-    pub fn relevance(&self, cosine: f32) -> f32 {
+    pub fn semantic(&self, cosine: f32) -> f32 {
         ((cosine - self.spec.relevance_floor) / self.floor_to_one).clamp(0.0, 1.0)
     }
 
@@ -294,15 +312,18 @@ impl Profile {
             && summary.kinds & self.spec.attribute_kinds != 0
     }
 
-    /// A cosine with which no row of a prior up to `prior_max` can reach `score`. Scores are
-    /// monotone, so one comparison rules a row out where the formulas would take two divisions.
+    /// A cosine with which no row of a prior up to `prior_max` and without a word of the query can
+    /// reach `score`. Scores are monotone, so one comparison rules a row out where the formulas
+    /// would take divisions.
     #[must_use]
-    pub(crate) fn hopeless_cosine(&self, score: f32, prior_max: f32) -> f32 {
+    pub(crate) fn hopeless_cosine(&self, score: f32, prior_max: f32, blend: Blend) -> f32 {
         let spec = &self.spec;
         let relevance = (score * self.weight_sum - prior_max) / spec.w_relevance;
         // The inverse is rounded, so it is moved to the safe side and then put to the test.
-        let cosine = spec.relevance_floor + relevance * self.floor_to_one - 1e-5;
-        if self.score(self.relevance(cosine), prior_max, 0) < score {
+        let semantic = blend.semantic_for(relevance);
+        let cosine = spec.relevance_floor + semantic * self.floor_to_one - 1e-5;
+        let relevance = blend.relevance(self.semantic(cosine), 0.0);
+        if self.score(relevance, prior_max, 0) < score {
             cosine
         } else {
             f32::NEG_INFINITY
@@ -376,6 +397,8 @@ mod tests {
             bar in 0.0_f32..=1.0,
             below in 0.0_f32..2.0,
             less in 0.0_f32..=1.0,
+            lexical_weight in prop_oneof![0.0_f32..=1.0, Just(1.0)],
+            parts in (any::<bool>(), any::<bool>()),
             row in (0.0_f32..=1.0, 0.0_f32..=1.0, prop_oneof![Just(0), Just(flags::CONSOLIDATED)]),
             source in (0_u16..=7, 0.0_f32..=1.0),
         ) {
@@ -392,11 +415,12 @@ mod tests {
                 ..ProfileSpec::default()
             }).unwrap();
             let prior_max = profile.prior(row.0, row.1);
-            let cosine = profile.hopeless_cosine(bar, prior_max) - below;
+            let blend = Blend::new(lexical_weight, parts.0, parts.1);
+            let cosine = profile.hopeless_cosine(bar, prior_max, blend) - below;
             let prior = profile.prior(row.0 * less, row.1 * less);
-            let score = profile.score(
-                profile.relevance(cosine), prior, row.2 | (source.0 << flags::SOURCE_SHIFT),
-            );
+            let relevance = blend.relevance(profile.semantic(cosine), 0.0);
+            let row_flags = row.2 | (source.0 << flags::SOURCE_SHIFT);
+            let score = profile.score(relevance, prior, row_flags);
             prop_assert!(score < bar || cosine == f32::NEG_INFINITY);
         }
     }
@@ -504,9 +528,11 @@ mod tests {
     fn most_of_the_range_is_hopeless_when_the_bar_is_high() {
         let profile = Profile::new(ProfileSpec::default()).unwrap();
         // 0.6 x relevance + 0.4 reaches 0.7 at a relevance of 0.5.
-        assert!((profile.hopeless_cosine(0.7, 0.4) - 0.5).abs() < 1e-4);
+        assert!(
+            (profile.hopeless_cosine(0.7, 0.4, Blend::new(0.6, false, true)) - 0.5).abs() < 1e-4
+        );
         assert_eq!(
-            profile.hopeless_cosine(f32::NEG_INFINITY, 0.4),
+            profile.hopeless_cosine(f32::NEG_INFINITY, 0.4, Blend::new(0.6, false, true)),
             f32::NEG_INFINITY
         );
     }

@@ -6,14 +6,15 @@
 //!
 //! Rows are taken in blocks. The block's summary bounds recency and importance, which gives one
 //! cosine that rows of the block must exceed to come up to the bar; comparing the whole block's
-//! dot products with it leaves few rows to look at one by one.
+//! dot products with it leaves few rows to look at one by one. Rows with a word of the query need
+//! less of a cosine than the others: they are looked at one by one in any case.
 
 use crate::chunk::Block;
 use crate::filter::ones;
 use crate::kernels::Reach;
 use crate::limits::{BLOCK_ROWS, CHUNK_ROWS};
 use crate::quantise::Query;
-use crate::search::{Hits, Pass, Scratch};
+use crate::search::{Bound, Hits, Pass, Scratch};
 use crate::top::{KthScore, TopHits};
 
 /// A row that may be among the best.
@@ -125,6 +126,19 @@ impl Pass<'_> {
         }
     }
 
+    /// Puts those of a block's marked rows that have a word of the query into `scratch.rows`, by
+    /// their places in the block.
+    fn note_matches(&self, bound: Bound, block: &Block<'_>, scratch: &mut Scratch) {
+        let Scratch { mask, rows, .. } = scratch;
+        rows.clear();
+        if bound.share > 0.0 {
+            let start = block.first_slot();
+            let marked = ones(&mask[..block.len]);
+            let matches = marked.filter(|row| self.lexical_of(start + *row as u32) > 0.0);
+            rows.extend(matches.map(|row| row as u16));
+        }
+    }
+
     /// Bounds the scores of a block's marked rows and keeps those that may be among the best.
     pub fn bound_rows(
         &self,
@@ -144,26 +158,33 @@ impl Pass<'_> {
             return;
         }
         self.dots(query, block, count, scratch);
+        self.note_matches(bound, block, scratch);
         let mask = &mut scratch.mask[..block.len];
-        let mut hopeless = profile.hopeless_cosine(bar, bound.prior);
+        let hopeless_under = |bar| profile.hopeless_cosine(bar, bound.prior, self.blend);
+        let mut hopeless = hopeless_under(bar);
         let reach = Reach {
             step: query.scale,
             error: query.error(block.summary.residual.high),
             above: hopeless,
         };
         let (chunk, dots) = (block.chunk, &scratch.dots[..block.len]);
-        if !self
+        let is_reached = self
             .kernels
-            .reach(dots, &chunk.scale[block.rows()], reach, mask)
-        {
+            .reach(dots, &chunk.scale[block.rows()], reach, mask);
+        if !is_reached && scratch.rows.is_empty() {
             return;
         }
+        for row in &scratch.rows {
+            mask[usize::from(*row)] = 1;
+        }
         for (row, dot) in ones(mask).map(|row| (block.start + row, dots[row])) {
+            let slot = (block.number * CHUNK_ROWS + row) as u32;
+            let lexical = self.lexical_of(slot);
             let (low, high) = query.cosine_bounds(dot, chunk.quantisation(row));
-            if high <= hopeless {
+            if high <= hopeless && lexical == 0.0 {
                 continue;
             }
-            let relevance_high = self.relevance(chunk, row, high);
+            let relevance_high = self.relevance(chunk, row, high, lexical);
             let importance = chunk.importance[row];
             let row_flags = chunk.flags[row];
             // The decay is the dearest part: most rows lose even when taken as the newest.
@@ -179,16 +200,16 @@ impl Pass<'_> {
                 continue;
             }
             found.push(Candidate {
-                slot: (block.number * CHUNK_ROWS + row) as u32,
+                slot,
                 high: score_high,
             });
             // Only a row that certainly is a result may raise the bar for others.
-            let relevance_low = self.relevance(chunk, row, low);
+            let relevance_low = self.relevance(chunk, row, low, lexical);
             let score_low = profile.score(relevance_low, prior, row_flags);
             let is_result = relevance_low >= spec.min_relevance && score_low >= spec.min_score;
             if is_result && kth.push(score_low) {
                 let bar = kth.value().max(spec.min_score);
-                hopeless = profile.hopeless_cosine(bar, bound.prior);
+                hopeless = hopeless_under(bar);
             }
         }
         if found.len() > CANDIDATES_MAX {

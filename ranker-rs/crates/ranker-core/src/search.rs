@@ -6,9 +6,11 @@ use crate::chunk::{Block, Chunk};
 use crate::filter::{Filter, Mask, ones};
 use crate::flags;
 use crate::kernels::Kernels;
+use crate::lexical::LexicalScores;
 use crate::limits::{BLOCK_ROWS, CHUNK_ROWS, KIND_MAX};
 use crate::profile::Profile;
 use crate::quantise::Query;
+use crate::relevance::Blend;
 use crate::store::{Store, place};
 use crate::top::TopHits;
 
@@ -21,7 +23,7 @@ pub struct Hit {
     pub slot: u32,
     /// Final score, 0..=1.
     pub score: f32,
-    /// Relevance, 0..=1; 0 without a query or a vector.
+    /// Relevance, 0..=1.
     pub relevance: f32,
     /// Recency, 0..=1.
     pub recency: f32,
@@ -29,6 +31,8 @@ pub struct Hit {
     pub importance: f32,
     /// Cosine with the query; 0 without a query or a vector.
     pub cosine: f32,
+    /// BM25 of the query's words; 0 where no term matched, above 0 where one did.
+    pub lexical: f32,
 }
 
 /// Results, best first, and what was done to find them.
@@ -54,6 +58,9 @@ pub(crate) struct Pass<'a> {
     pub store: &'a Store,
     pub kernels: &'static Kernels,
     pub query: Option<&'a Query>,
+    /// What the query's words come to; none where it has no words.
+    pub lexical: Option<&'a LexicalScores>,
+    pub blend: Blend,
     pub now: i64,
     pub profile: &'a Profile,
     pub filter: &'a Filter,
@@ -79,11 +86,13 @@ impl Scratch {
     }
 }
 
-/// The most that rows of a block can have apart from relevance.
+/// The most that rows of a block can have apart from their cosines.
 #[derive(Clone, Copy)]
 pub(crate) struct Bound {
     pub recency: f32,
     pub prior: f32,
+    /// Of what words match.
+    pub share: f32,
 }
 
 impl Pass<'_> {
@@ -147,6 +156,7 @@ impl Pass<'_> {
         let bound = Bound {
             recency: 1.0,
             prior: self.profile.prior(1.0, 1.0),
+            share: 1.0,
         };
         for group in slots.chunk_by(|a, b| place(*a).0 == place(*b).0) {
             let rows = group.iter().map(|slot| place(*slot).1 as u16);
@@ -161,12 +171,20 @@ impl Pass<'_> {
         let summary = block.summary;
         let recency = self.profile.recency_max(summary, self.now);
         let prior = self.profile.prior(recency, summary.importance.high);
-        Bound { recency, prior }
+        let share = self.lexical.map_or(0.0, |lexical| {
+            let number = block.first_slot() as usize / BLOCK_ROWS;
+            lexical.share(lexical.high_of_block(number))
+        });
+        Bound {
+            recency,
+            prior,
+            share,
+        }
     }
 
-    /// Whether no row under this bound can have a score of `bar`, whatever its relevance.
+    /// Whether no row under this bound can have a score of `bar`, whatever its cosine.
     pub fn is_hopeless(&self, bound: Bound, bar: f32) -> bool {
-        let relevance_max = if self.query.is_some() { 1.0 } else { 0.0 };
+        let relevance_max = self.blend.relevance(1.0, bound.share);
         self.profile.score(relevance_max, bound.prior, 0) < bar
     }
 
@@ -181,13 +199,16 @@ impl Pass<'_> {
                 .scan_f32(&query.unit, &chunk.unit, rows, cosines);
         }
         let spec = self.filter.spec();
-        let mut hopeless = self.profile.hopeless_cosine(top.threshold(), bound.prior);
+        let hopeless_under = |bar| self.profile.hopeless_cosine(bar, bound.prior, self.blend);
+        let mut hopeless = hopeless_under(top.threshold());
         for (row, cosine) in rows.iter().zip(cosines) {
-            if *cosine <= hopeless {
+            let row = usize::from(*row);
+            let slot = (number * CHUNK_ROWS + row) as u32;
+            let lexical = self.lexical_of(slot);
+            if *cosine <= hopeless && lexical == 0.0 {
                 continue;
             }
-            let row = usize::from(*row);
-            let relevance = self.relevance(chunk, row, *cosine);
+            let relevance = self.relevance(chunk, row, *cosine, lexical);
             if relevance < spec.min_relevance {
                 continue;
             }
@@ -206,26 +227,44 @@ impl Pass<'_> {
             }
             let rose = top.push(Hit {
                 id: chunk.id[row],
-                slot: (number * CHUNK_ROWS + row) as u32,
+                slot,
                 score,
                 relevance,
                 recency,
                 importance,
                 cosine: *cosine,
+                lexical,
             });
             if rose {
-                hopeless = self.profile.hopeless_cosine(top.threshold(), bound.prior);
+                hopeless = hopeless_under(top.threshold());
             }
         }
     }
 
-    /// A row without a vector, or a pass without a query, has no relevance whatever the floor.
+    /// BM25 of the row in a slot.
     #[inline]
-    pub fn relevance(&self, chunk: &Chunk, row: usize, cosine: f32) -> f32 {
-        if self.query.is_some() && chunk.has_vector(row) {
-            self.profile.relevance(cosine)
+    pub fn lexical_of(&self, slot: u32) -> f32 {
+        self.lexical.map_or(0.0, |lexical| lexical.of(slot))
+    }
+
+    /// Relevance of a cosine and a BM25. A row without a vector, or a pass without a query's, has
+    /// no likeness of meaning whatever the floor.
+    #[inline]
+    pub fn relevance(&self, chunk: &Chunk, row: usize, cosine: f32, lexical: f32) -> f32 {
+        let semantic = if self.query.is_some() && chunk.has_vector(row) {
+            self.profile.semantic(cosine)
         } else {
             0.0
+        };
+        self.blend.relevance(semantic, self.share(lexical))
+    }
+
+    /// The share of the query's words that a BM25 is.
+    #[inline]
+    pub fn share(&self, lexical: f32) -> f32 {
+        match self.lexical {
+            Some(scores) if lexical > 0.0 => scores.share(lexical),
+            _ => 0.0,
         }
     }
 

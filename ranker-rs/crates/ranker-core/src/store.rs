@@ -4,7 +4,8 @@
 //! - a slot is `chunk number * CHUNK_ROWS + row` and doesn't change while its row lives;
 //! - every change ends with every block summarised;
 //! - every chunk but the last is full;
-//! - `index` holds exactly the live slots, `free` exactly the others, last freed last.
+//! - `index` holds exactly the live slots, `free` exactly the others, last freed last;
+//! - `lexical` has texts of live slots only.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -14,6 +15,7 @@ use crate::Id;
 use crate::batch::RowBatch;
 use crate::chunk::{Block, Chunk};
 use crate::error::{Error, Result};
+use crate::lexical::LexicalIndex;
 use crate::limits::{CHUNK_ROWS, SLOT_ABSENT};
 
 #[derive(Debug)]
@@ -25,6 +27,8 @@ pub(crate) struct Store {
     /// Keyed at random: ids may come from a client that wants them to collide.
     hasher: RandomState,
     free: Vec<u32>,
+    /// Texts of live slots.
+    pub lexical: LexicalIndex,
 }
 
 /// The chunk and row of a slot.
@@ -41,6 +45,7 @@ impl Store {
             index: HashTable::new(),
             hasher: RandomState::new(),
             free: Vec::new(),
+            lexical: LexicalIndex::default(),
         }
     }
 
@@ -174,6 +179,7 @@ impl Store {
         let (slot, _) = entry.remove();
         let (chunk, row) = place(slot);
         self.chunks[chunk].erase(row);
+        self.lexical.remove(slot);
         self.free.push(slot);
         true
     }
@@ -192,7 +198,10 @@ impl Store {
 
     pub fn memory_bytes(&self) -> usize {
         let chunks: usize = self.chunks.iter().map(Chunk::memory_bytes).sum();
-        chunks + self.index.allocation_size() + self.free.capacity() * size_of::<u32>()
+        chunks
+            + self.index.allocation_size()
+            + self.free.capacity() * size_of::<u32>()
+            + self.lexical.memory_bytes()
     }
 }
 

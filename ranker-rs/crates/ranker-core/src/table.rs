@@ -3,6 +3,7 @@
 //! Searches share the lock and run side by side; a change excludes everything else and is applied
 //! whole or not at all. Arguments are checked before the lock is taken, where they can be.
 
+use std::hash::RandomState;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use crate::Id;
@@ -14,14 +15,18 @@ use crate::kernels::{self, Kernels};
 use crate::limits::{CHUNK_ROWS, DIMENSION_MAX, KIND_MAX, RESULTS_MAX, SLOT_ABSENT};
 use crate::profile::Profile;
 use crate::quantise::{Query, norm_of};
+use crate::relevance::Blend;
 use crate::search::{Hits, Pass};
 use crate::store::Store;
+use crate::texts::check_query;
 
 /// What a search or a scoring asks.
 #[derive(Debug, Clone, Copy)]
 pub struct SearchRequest<'a> {
-    /// The query's vector, of any length above zero; without one relevance is 0.
+    /// The query's vector, of any length above zero; without one no likeness of meaning counts.
     pub query: Option<&'a [f32]>,
+    /// The query's text, whose words are looked for; without one no likeness of words counts.
+    pub text: Option<&'a str>,
     /// The time that recency counts back from.
     pub now: i64,
     /// Weights and decay.
@@ -38,6 +43,8 @@ pub struct Table {
     dimension: usize,
     kernels: &'static Kernels,
     store: RwLock<Store>,
+    /// Keyed at random: texts may come from a client that wants their terms to collide.
+    pub(crate) hasher: RandomState,
 }
 
 fn poisoned<T>(_: PoisonError<T>) -> Error {
@@ -68,6 +75,7 @@ impl Table {
             dimension,
             kernels,
             store: RwLock::new(Store::new(dimension)),
+            hasher: RandomState::new(),
         })
     }
 
@@ -83,11 +91,11 @@ impl Table {
         self.kernels
     }
 
-    fn read(&self) -> Result<RwLockReadGuard<'_, Store>> {
+    pub(crate) fn read(&self) -> Result<RwLockReadGuard<'_, Store>> {
         self.store.read().map_err(poisoned)
     }
 
-    fn write(&self) -> Result<RwLockWriteGuard<'_, Store>> {
+    pub(crate) fn write(&self) -> Result<RwLockWriteGuard<'_, Store>> {
         self.store.write().map_err(poisoned)
     }
 
@@ -299,11 +307,20 @@ impl Table {
             ));
         }
         let query = request.query.map(|query| self.query(query)).transpose()?;
+        request.text.map(check_query).transpose()?;
         let store = self.read()?;
+        let bm25 = request.profile.spec().bm25;
+        let lexical = request
+            .text
+            .map(|text| store.lexical.score(&self.hasher, text, bm25))
+            .filter(|lexical| lexical.total > 0.0);
+        let lexical_weight = request.profile.spec().lexical_weight;
         Ok(run(&Pass {
             store: &store,
             kernels: self.kernels,
             query: query.as_ref(),
+            lexical: lexical.as_ref(),
+            blend: Blend::new(lexical_weight, lexical.is_some(), query.is_some()),
             now: request.now,
             profile: request.profile,
             filter: request.filter,
@@ -350,6 +367,8 @@ impl Table {
             store: &store,
             kernels: self.kernels,
             query: None,
+            lexical: None,
+            blend: Blend::new(0.0, false, false),
             now,
             profile,
             filter,

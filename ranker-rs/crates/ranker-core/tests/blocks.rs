@@ -154,7 +154,7 @@ proptest! {
                     Filter::new(filter.clone()).unwrap(),
                 );
                 for query in [Some(&query[..]), None] {
-                    let request = SearchRequest { query, now: NOW, profile: &profile, filter: &filter, k: *k };
+                    let request = SearchRequest { query, text: None, now: NOW, profile: &profile, filter: &filter, k: *k };
                     let expected = table.score(&request, &slots).unwrap();
                     for exact_float in [false, true] {
                         let found = table.search(&request, exact_float).unwrap();

@@ -10,7 +10,7 @@ use ranker_core::limits::RESULTS_MAX;
 use ranker_core::{
     Filter, FilterSpec, Hits, Profile, ProfileSpec, Proposal, RecencyAnchor, SearchRequest, Table,
 };
-use rows::Rows;
+use rows::{Rows, set_texts, text_of};
 
 const NOW: i64 = 1_800_000_000_000_000;
 const DAY: i64 = 86_400_000_000;
@@ -157,6 +157,7 @@ fn nearest(table: &Table, query: &[f32], n: usize) -> (Vec<u32>, f32) {
     .unwrap();
     let request = SearchRequest {
         query: Some(query),
+        text: None,
         now: NOW,
         profile: &profile,
         filter: &filter,
@@ -200,10 +201,11 @@ proptest! {
         for kernels in available() {
             let table = Table::with_kernels(DIMENSION, kernels).unwrap();
             let slots = table.upsert(&rows.batch()).unwrap();
+            set_texts(&table, &rows, seed);
             table.remove(&removed).unwrap();
             let touched: Vec<_> = (0..200).map(|n| id(20 * n)).collect();
             table.touch(&touched, &[NOW; 200]).unwrap();
-            for (profile, filter, k, n) in &asked {
+            for (place, (profile, filter, k, n)) in asked.iter().enumerate() {
                 let (mut near, horizon) = nearest(&table, &query, *n);
                 // An index names the same slot twice, and slots of rows that are gone.
                 near.extend([slots[0], slots[0], slots[ROWS - 1], 3_000_000]);
@@ -213,6 +215,7 @@ proptest! {
                 );
                 let request = SearchRequest {
                     query: Some(&query), now: NOW, profile: &profile, filter: &filter, k: *k,
+                    text: text_of(seed.rotate_left(5 * place as u32)),
                 };
                 let expected = table.score(&request, &slots).unwrap();
                 let mut proposal = Proposal { slots: &near, horizon, rows_max: usize::MAX };
@@ -264,6 +267,7 @@ fn a_fresh_memory_outside_the_nearest_is_found() {
     );
     let request = SearchRequest {
         query: Some(&query),
+        text: None,
         now: NOW,
         profile: &profile,
         filter: &filter,
@@ -297,6 +301,7 @@ fn what_cannot_be_certified_is_refused() {
     );
     let mut request = SearchRequest {
         query: None,
+        text: None,
         now: NOW,
         profile: &profile,
         filter: &filter,

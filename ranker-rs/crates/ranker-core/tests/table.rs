@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use ranker_core::kernels::available;
 use ranker_core::limits::{SLOT_ABSENT, TIME_OPEN};
 use ranker_core::{Filter, FilterSpec, Profile, ProfileSpec, RecencyAnchor, SearchRequest, Table};
-use rows::Rows;
+use rows::{Rows, set_texts, text_of};
 use serde_json::Value;
 
 const NOW: i64 = 1_800_000_000_000_000;
@@ -34,6 +34,7 @@ struct Case {
     profile: ProfileSpec,
     filter: FilterSpec,
     k: usize,
+    seed: u64,
 }
 
 /// Vectors in few directions and values from small sets make near and exact ties common.
@@ -59,9 +60,9 @@ fn cases() -> impl Strategy<Value = Case> {
             prop::collection::vec(0.1_f32..1.0, dimension),
             profile,
             (least.clone(), least, 0_u8..2),
-            1_usize..30,
+            (1_usize..30, any::<u64>()),
         )
-            .prop_map(move |(cells, removed, query, profile, filter, k)| {
+            .prop_map(move |(cells, removed, query, profile, filter, (k, seed))| {
                 let mut rows = Rows::new(dimension);
                 for (number, (vector, kind, importance, flags, age)) in
                     cells.into_iter().enumerate()
@@ -93,6 +94,7 @@ fn cases() -> impl Strategy<Value = Case> {
                         ..FilterSpec::default()
                     },
                     k,
+                    seed,
                 }
             })
     })
@@ -110,9 +112,11 @@ proptest! {
         for kernels in available() {
             let table = Table::with_kernels(case.query.len(), kernels).unwrap();
             let slots = table.upsert(&case.rows.batch()).unwrap();
+            set_texts(&table, &case.rows, case.seed);
             table.remove(&removed).unwrap();
             let request = SearchRequest {
-                query: Some(&case.query),
+                query: (case.seed % 4 > 0).then_some(&case.query[..]),
+                text: text_of(case.seed),
                 now: NOW,
                 profile: &profile,
                 filter: &filter,
@@ -253,6 +257,7 @@ fn check_golden(case: &Value, profile: &Value, now: &Value) {
         table.upsert(&rows.batch()).unwrap();
         let request = SearchRequest {
             query: Some(&[1.0, 0.0]),
+            text: None,
             now: now.as_i64().unwrap(),
             profile: &profile,
             filter: &Filter::new(every_row()).unwrap(),
@@ -375,6 +380,7 @@ fn every_criterion_admits_exactly_what_it_says() {
         let filter = Filter::new(spec.clone()).unwrap();
         let request = SearchRequest {
             query: None,
+            text: None,
             now: NOW,
             profile: &profile,
             filter: &filter,

@@ -21,8 +21,8 @@ impl Hits {
     }
 }
 
-/// Identity, score, relevance, recency, importance, cosine.
-type HitRow<'py> = (Bound<'py, PyBytes>, f32, f32, f32, f32, f32);
+/// Identity, score, relevance, recency, importance, cosine, lexical.
+type HitRow<'py> = (Bound<'py, PyBytes>, f32, f32, f32, f32, f32, f32);
 
 #[pymethods]
 impl Hits {
@@ -63,6 +63,11 @@ impl Hits {
     }
 
     #[getter]
+    fn lexical(&self, py: Python<'_>) -> Py<PyArray1<f32>> {
+        self.column(py, |hit| hit.lexical)
+    }
+
+    #[getter]
     fn admitted(&self) -> usize {
         self.0.admitted
     }
@@ -96,6 +101,7 @@ impl Hits {
                 hit.recency,
                 hit.importance,
                 hit.cosine,
+                hit.lexical,
             )
         });
         PyList::new(py, rows)

@@ -11,6 +11,7 @@ mod table;
 #[pyo3::pymodule]
 mod _native {
     use pyo3::prelude::*;
+    use ranker_core::lexical::{self, Languages};
     use ranker_core::{flags, kernels, limits};
 
     #[pymodule_export]
@@ -44,6 +45,19 @@ mod _native {
         ))
     }
 
+    /// The terms of a text and the mask of the languages that it was read in.
+    #[pyfunction]
+    fn tokenize(text: &str) -> (Vec<String>, u32) {
+        let (terms, languages) = lexical::tokenize(text);
+        (terms, languages.0)
+    }
+
+    /// The words of a query, each with the terms that it stands for.
+    #[pyfunction]
+    fn query_words(text: &str, languages: u32) -> Vec<Vec<String>> {
+        lexical::query_words(text, Languages(languages))
+    }
+
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("FLAG_PINNED", flags::PINNED)?;
@@ -57,6 +71,9 @@ mod _native {
         module.add("FILTER_VALUES_MAX", limits::FILTER_VALUES_MAX)?;
         module.add("ROW_LABELS_MAX", limits::ROW_LABELS_MAX)?;
         module.add("SLOT_ABSENT", limits::SLOT_ABSENT)?;
+        module.add("TEXT_BYTES_MAX", limits::TEXT_BYTES_MAX)?;
+        module.add("TEXT_PARTS_MAX", limits::TEXT_PARTS_MAX)?;
+        module.add("PART_WEIGHT_MAX", limits::PART_WEIGHT_MAX)?;
         module.add("TIME_OPEN", limits::TIME_OPEN)?;
         Ok(())
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use pyo3::prelude::*;
+use ranker_core::lexical::Bm25;
 use ranker_core::limits::SOURCE_MAX;
 use ranker_core::{FilterSpec, ProfileSpec, RecencyAnchor};
 
@@ -27,6 +28,9 @@ impl Profile {
         relevance_floor = 0.0,
         consolidated_factor = 0.5,
         source_factor = None,
+        lexical_weight = 0.6,
+        bm25_k1 = 0.9,
+        bm25_b = 0.4,
     ))]
     // One argument per part of the profile, all by keyword.
     #[allow(clippy::too_many_arguments)]
@@ -41,6 +45,9 @@ impl Profile {
         relevance_floor: f32,
         consolidated_factor: f32,
         source_factor: Option<[f32; SOURCE_MAX + 1]>,
+        lexical_weight: f32,
+        bm25_k1: f32,
+        bm25_b: f32,
     ) -> Result<Self, Refusal> {
         let recency_anchor = match recency_anchor {
             0 => RecencyAnchor::ValidFrom,
@@ -58,6 +65,11 @@ impl Profile {
             relevance_floor,
             consolidated_factor,
             source_factor: source_factor.unwrap_or(ProfileSpec::default().source_factor),
+            lexical_weight,
+            bm25: Bm25 {
+                k1: bm25_k1,
+                b: bm25_b,
+            },
         };
         Ok(Self(ranker_core::Profile::new(spec)?))
     }
@@ -108,6 +120,21 @@ impl Profile {
     #[getter]
     fn consolidated_factor(&self) -> f32 {
         self.0.spec().consolidated_factor
+    }
+
+    #[getter]
+    fn lexical_weight(&self) -> f32 {
+        self.0.spec().lexical_weight
+    }
+
+    #[getter]
+    fn bm25_k1(&self) -> f32 {
+        self.0.spec().bm25.k1
+    }
+
+    #[getter]
+    fn bm25_b(&self) -> f32 {
+        self.0.spec().bm25.b
     }
 
     #[getter]

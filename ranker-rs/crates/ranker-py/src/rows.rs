@@ -11,6 +11,7 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 use ranker_core::Id;
+use ranker_core::lexical::TextPart;
 use store_rows::{Batch, ColumnHashes, Declined, OpenKeys, Place, Row, batch_of};
 
 use crate::arguments::Refusal;
@@ -167,6 +168,10 @@ impl Loader {
         let loaded = py.detach(|| -> Result<_, PyErr> {
             let batch = self.batch(&parts, table.dimension())?;
             let slots = table.upsert(&batch.rows()).map_err(Refusal::from)?;
+            let texts: Vec<_> = batch.texts.iter().map(|text| plain(text)).collect();
+            table
+                .set_texts(batch.rows().ids, &texts)
+                .map_err(Refusal::from)?;
             Ok((slots, batch.unusable_vectors))
         });
         let (slots, unusable) = loaded?;
@@ -196,8 +201,14 @@ impl Loader {
         }
         set!(created last_used valid_from valid_to recorded expires importance confidence kind
             status flags subject context attribute label_offsets label_hashes has_vector);
+        columns.set_item("texts", batch.texts.clone())?;
         Ok(columns)
     }
+}
+
+/// What is indexed of a memory: `pillion.service.indexed_text` says the same of it.
+fn plain(text: &str) -> Vec<TextPart<'_>> {
+    vec![TextPart { text, weight: 8 }]
 }
 
 /// What a step of a load is made of, held until it is done.

@@ -5,11 +5,26 @@
 
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedStr;
+use ranker_core::lexical::TextPart;
 use ranker_core::{Id, Proposal, RowBatch, SearchRequest};
 
 use crate::arguments::{Refusal, flat, id_array, ids, refuse, vectors};
 use crate::hits::Hits;
 use crate::policy::{Filter, Profile};
+
+/// Slots, their BM25, and what the query's words weigh.
+type LexicalColumns = (Py<PyArray1<u32>>, Py<PyArray1<f32>>, f32);
+
+fn text_parts(parts: &[(PyBackedStr, u8)]) -> Vec<TextPart<'_>> {
+    let parts = parts.iter();
+    parts
+        .map(|(text, weight)| TextPart {
+            text,
+            weight: *weight,
+        })
+        .collect()
+}
 
 /// One partition's rows: columns, int8 vectors, float32 vectors. Safe to share between threads.
 #[pyclass(frozen, module = "pillion_ranker")]
@@ -102,6 +117,17 @@ impl Table {
         Ok(py.detach(|| self.0.set_vectors(ids, vectors))?)
     }
 
+    fn set_texts(
+        &self,
+        py: Python<'_>,
+        ids: PyReadonlyArray2<'_, u8>,
+        texts: Vec<Vec<(PyBackedStr, u8)>>,
+    ) -> Result<usize, Refusal> {
+        let ids = self::ids("ids", &ids)?;
+        let texts: Vec<Vec<TextPart<'_>>> = texts.iter().map(|parts| text_parts(parts)).collect();
+        Ok(py.detach(|| self.0.set_texts(ids, &texts))?)
+    }
+
     fn remove(&self, py: Python<'_>, ids: PyReadonlyArray2<'_, u8>) -> Result<usize, Refusal> {
         let ids = self::ids("ids", &ids)?;
         Ok(py.detach(|| self.0.remove(ids))?)
@@ -168,7 +194,7 @@ impl Table {
         Ok(py.detach(|| self.0.clear())?)
     }
 
-    #[pyo3(signature = (*, query, now, profile, filter, k, exact_float = false))]
+    #[pyo3(signature = (*, query, now, profile, filter, k, exact_float = false, text = None))]
     // One argument per part of the request, all by keyword.
     #[allow(clippy::too_many_arguments)]
     fn search(
@@ -180,12 +206,14 @@ impl Table {
         filter: &Bound<'_, Filter>,
         k: usize,
         exact_float: bool,
+        text: Option<&str>,
     ) -> PyResult<Hits> {
         let request = SearchRequest {
             query: query
                 .as_ref()
                 .map(|query| flat("query", query))
                 .transpose()?,
+            text,
             now,
             profile: &profile.get().0,
             filter: &filter.get().0,
@@ -197,7 +225,7 @@ impl Table {
         Ok(Hits(hits))
     }
 
-    #[pyo3(signature = (*, query, now, profile, filter, slots, k))]
+    #[pyo3(signature = (*, query, now, profile, filter, slots, k, text = None))]
     // One argument per part of the request, all by keyword.
     #[allow(clippy::too_many_arguments)]
     fn score(
@@ -209,6 +237,7 @@ impl Table {
         filter: &Bound<'_, Filter>,
         slots: PyReadonlyArray1<'_, u32>,
         k: usize,
+        text: Option<&str>,
     ) -> PyResult<Hits> {
         let slots = flat("slots", &slots)?;
         let request = SearchRequest {
@@ -216,6 +245,7 @@ impl Table {
                 .as_ref()
                 .map(|query| flat("query", query))
                 .transpose()?,
+            text,
             now,
             profile: &profile.get().0,
             filter: &filter.get().0,
@@ -227,7 +257,7 @@ impl Table {
         Ok(Hits(hits))
     }
 
-    #[pyo3(signature = (*, query, now, profile, filter, slots, horizon, rows_max, k))]
+    #[pyo3(signature = (*, query, now, profile, filter, slots, horizon, rows_max, k, text = None))]
     // One argument per part of the request and of the proposal, all by keyword.
     #[allow(clippy::too_many_arguments)]
     fn certify(
@@ -241,6 +271,7 @@ impl Table {
         horizon: f32,
         rows_max: usize,
         k: usize,
+        text: Option<&str>,
     ) -> PyResult<Hits> {
         let proposal = Proposal {
             slots: flat("slots", &slots)?,
@@ -252,6 +283,7 @@ impl Table {
                 .as_ref()
                 .map(|query| flat("query", query))
                 .transpose()?,
+            text,
             now,
             profile: &profile.get().0,
             filter: &filter.get().0,
@@ -261,6 +293,22 @@ impl Table {
             .detach(|| self.0.certify(&request, &proposal))
             .map_err(Refusal::from)?;
         Ok(Hits(hits))
+    }
+
+    fn lexical_scores(
+        &self,
+        py: Python<'_>,
+        text: &str,
+        profile: &Bound<'_, Profile>,
+    ) -> Result<LexicalColumns, Refusal> {
+        let bm25 = profile.get().0.spec().bm25;
+        let found = py.detach(|| self.0.lexical_scores(text, bm25))?;
+        let (slots, scores): (Vec<u32>, Vec<f32>) = found.matches().unzip();
+        Ok((
+            PyArray1::from_vec(py, slots).unbind(),
+            PyArray1::from_vec(py, scores).unbind(),
+            found.total,
+        ))
     }
 
     /// `now` names the search that the count stands beside. No predicate reads it: a filter

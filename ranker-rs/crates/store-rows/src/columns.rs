@@ -46,6 +46,8 @@ pub struct Batch {
     label_hashes: Vec<u64>,
     has_vector: Vec<bool>,
     vectors: Vec<f32>,
+    /// The text of each memory.
+    pub texts: Vec<String>,
     /// Vectors that were there and cannot be compared with others, of another length for example.
     pub unusable_vectors: usize,
 }
@@ -75,6 +77,7 @@ pub fn batch_of(
             memory.last_used_at = memory.last_used_at.max(decode_last_used(access)?);
         }
         batch.push(&memory, hashes)?;
+        batch.texts.push(memory.text.to_owned());
         batch.push_vector(value_of(&mut vectors, &id)?, dimension);
     }
     Ok(batch)

@@ -93,10 +93,14 @@ def _show(session: Session, result: SearchResult, *, parts: bool) -> None:
 def _row(hit: SearchHit, *, parts: bool) -> tuple[str, ...]:
     scored = [f"{hit.score:.3f}"]
     if parts:
-        given = hit.parts
-        scored.append(
-            f"rel {given.relevance:.2f} rec {given.recency:.2f} imp {given.importance:.2f}"
-            if given
-            else ""
-        )
+        scored.append(_parts(hit))
     return (*scored, *memory_row(hit.memory))
+
+
+def _parts(hit: SearchHit) -> str:
+    """Return the parts of a score; words are told of where one matched."""
+    given = hit.parts
+    if given is None:
+        return ""
+    words = "" if given.lexical is None else f" words {given.lexical:.2f}"
+    return f"rel {given.relevance:.2f} rec {given.recency:.2f} imp {given.importance:.2f}{words}"

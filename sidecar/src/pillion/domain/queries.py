@@ -333,8 +333,9 @@ class SearchPath(IntEnum):
 
 
 class Hit(NamedTuple):
-    """One memory that a search returned; ``cosine`` None when a vector is missing.
+    """One memory that a search returned.
 
+    ``cosine`` None: a vector is missing. ``lexical``: BM25; None: no word of the query matched.
     ``path`` leads to what graph expansion added; empty: the query found it.
     ``older``: a later statement of the same thing leads its group. ``folded``: the older
     statements that it stands for.
@@ -350,6 +351,7 @@ class Hit(NamedTuple):
     path: tuple[Edge, ...] = ()
     older: bool = False
     folded: tuple[UUID, ...] = ()
+    lexical: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -359,6 +361,7 @@ class TraceCandidate:
     Attributes:
         parts: Relevance, recency, importance.
         cosine: None: it was not compared.
+        lexical: BM25; None: no word of the query matched.
         proposed_by: Which ways to candidates led to it; empty: only the trace did.
         dropped_by: Why it is not in the answer; "": it is.
     """
@@ -369,6 +372,7 @@ class TraceCandidate:
     cosine: float | None
     proposed_by: tuple[str, ...]
     dropped_by: str = ""
+    lexical: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from pillion.service.reading import RecordReader
     from pillion.service.resident import Resident
 
-    # What the ranker says of a hit: id, score, relevance, recency, importance, cosine.
-    Row = tuple[bytes, float, float, float, float, float]
+    # What the ranker says of a hit: id, score, relevance, recency, importance, cosine, lexical.
+    Row = tuple[bytes, float, float, float, float, float, float]
 
 
 def memories_of(
@@ -80,7 +80,7 @@ def hits_of(
     hits = []
     for place, older, folded in picks:
         memory = memories[place]
-        id_bytes, score, relevance, recency, importance, cosine = rows[place]
+        id_bytes, score, relevance, recency, importance, cosine, lexical = rows[place]
         hits.append(
             Hit(
                 memory,
@@ -92,6 +92,7 @@ def hits_of(
                 vectors.get(memory.id, b"") if vectors else b"",
                 older=older,
                 folded=tuple(memories[one].id for one in folded),
+                lexical=lexical or None,
             )
         )
     return tuple(hits)

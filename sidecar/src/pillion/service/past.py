@@ -2,8 +2,9 @@
 
 The partitions in memory hold the newest state only, so a search of the past reads the store: the
 memories that the filter admits, with their vectors, in tables of at most `TABLE_ROWS` rows that
-live as long as they are searched. That is slower than a search of the present (it decodes every
-memory of the subjects asked about, or of the partition) and takes no lasting memory.
+live as long as they are searched; for a query in words in one table, because what a word weighs
+depends on how many of those memories have it. That is slower than a search of the present (it
+decodes every memory of the subjects asked about, or of the partition) and takes no lasting memory.
 """
 
 from __future__ import annotations
@@ -72,25 +73,32 @@ class Past:
         return half_lives_at(self._store, self._partition, self._keys, self._revision)
 
     def tables(
-        self, wanted: Filter, moment: Moment, space: EmbedderIdentity | None
+        self, wanted: Filter, moment: Moment, space: EmbedderIdentity | None, *, whole: bool
     ) -> Iterator[ranker.Table]:
-        """Yield tables of all memories that the filter admits, each memory once."""
+        """Yield tables of all memories that the filter admits, each memory once.
+
+        ``whole``: all in one table, for what is asked depends on all of them.
+        """
         dimension = space.dimension if space is not None else NO_VECTORS_DIMENSION
         waiting: list[Memory] = []
+        table = ranker.Table(dimension)
         for memory in self._memories(wanted.subjects):
             if wanted.admits(memory, moment.as_of, moment.now):
                 waiting.append(memory)
             if len(waiting) == TABLE_ROWS:
-                yield self._table(dimension, waiting)
+                self._fill(table, waiting)
                 waiting = []
+                if not whole:
+                    yield table
+                    table = ranker.Table(dimension)
         if waiting:
-            yield self._table(dimension, waiting)
+            self._fill(table, waiting)
+        if len(table):
+            yield table
 
-    def _table(self, dimension: int, memories: list[Memory]) -> ranker.Table:
+    def _fill(self, table: ranker.Table, memories: list[Memory]) -> None:
         self._deadline.check()
-        table = ranker.Table(dimension)
         self._rows.upsert(table, memories, self._revision)
-        return table
 
     def _memories(self, subjects: frozenset[Subject]) -> Iterator[Memory]:
         if not subjects:

@@ -22,6 +22,7 @@ class Asked(TypedDict):
     """What the ranker needs to know of a search."""
 
     query: NDArray[np.float32] | None
+    text: str | None
     now: int
     profile: ranker.Profile
     filter: ranker.Filter

@@ -178,7 +178,8 @@ class Recaller:
         kinds = frozenset({MemoryKind.EPISODIC, MemoryKind.SEMANTIC})
         wanted = _filter(asked, kinds, facts=False)
         answer = self._search(asked, wanted, limits.RECALL_RELATED_MAX, by_query=True)
-        if answer.path is not SearchPath.NO_VECTOR:
+        by_words = any(hit.relevance > 0.0 for hit in answer.hits)
+        if by_words or answer.path is not SearchPath.NO_VECTOR:
             related = [hit for hit in answer.hits if hit.relevance > 0.0]
             answer = replace(answer, hits=tuple(related))
         older = {hit.memory.id for hit in answer.hits if hit.older}

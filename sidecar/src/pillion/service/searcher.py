@@ -40,7 +40,6 @@ from pillion.service.ranking import filter_of, profile_of
 from pillion.service.reading import RecordReader, wait_for_revision
 from pillion.service.recorded import moment_of
 from pillion.service.tracing import NO_TRACE, Seen, Steps, lifted, near_wanted, trace_of
-from pillion.service.vectors import CLIENT_SPACE
 from pillion.service.walker import Walker
 
 if TYPE_CHECKING:
@@ -94,8 +93,8 @@ class Searcher:
         """Return the best ``top_k`` memories; ties break by id.
 
         Raises:
-            PillionError: INVALID_FIELD and its like for a malformed query; DIMENSION_MISMATCH,
-                EMBEDDER_MISMATCH when its vector cannot be compared with the partition's;
+            PillionError: INVALID_FIELD and its like for a malformed query; DIMENSION_MISMATCH
+                when its vector cannot be compared with the partition's;
                 DEADLINE_EXCEEDED, OVERLOADED or PLUGIN_UNAVAILABLE when the embedder is slow,
                 busy or at fault; HISTORY_GONE or FUTURE_REVISION as in `moment_of`.
         """
@@ -148,6 +147,7 @@ class Searcher:
         steps.end("embed")
         search = Asked(
             query=vector,
+            text=query.text or None,
             now=moment.now,
             profile=profile_of(
                 query.ranking, _floor(space) if vector is not None else 0.0, past.half_lives()
@@ -157,7 +157,9 @@ class Searcher:
             ),
             k=max(window_of(query), limits.WINDOW_MAX),
         )
-        best, compared, admitted, scored = best_of(past.tables(query.filter, moment, space), search)
+        whole = bool(query.text)  # what words weigh depends on all that they are looked for in
+        tables = past.tables(query.filter, moment, space, whole=whole)
+        best, compared, admitted, scored = best_of(tables, search)
         steps.end("rank")
         reader = RecordReader(self._store, partition, keys)
         window = window_of(query)
@@ -191,7 +193,9 @@ class Searcher:
         walls = lifted(query.filter)
         search["filter"] = filter_of(keys, walls, as_of=moment.as_of, now=moment.now, score_min=0.0)
         search["k"] = near_wanted(query)
-        near, near_compared, rows, _ = best_of(past.tables(walls, moment, space), search)
+        near, near_compared, rows, _ = best_of(
+            past.tables(walls, moment, space, whole=bool(query.text)), search
+        )
         there, _ = reader.memories([UUID(bytes=row[0]) for row in near], revision)
         told = Seen(
             path=answer.path,
@@ -245,7 +249,14 @@ class Searcher:
         profile = profile_of(query.ranking, floor, view.half_lives)
         if query.ranking.recency_anchor is RecencyAnchor.LAST_USED:
             resident.rank_by_use()
-        search = Asked(query=vector, now=now, profile=profile, filter=wanted, k=window_of(query))
+        search = Asked(
+            query=vector,
+            text=query.text or None,
+            now=now,
+            profile=profile,
+            filter=wanted,
+            k=window_of(query),
+        )
         reader = RecordReader(self._store, partition, keys)
         while True:
             steps.end("prepare")
@@ -322,7 +333,7 @@ class Searcher:
     def _query_vector(
         self, space: EmbedderIdentity | None, query: SearchQuery, deadline: Deadline
     ) -> NDArray[np.float32] | None:
-        """Return the query's vector in the partition's space; None: none takes part."""
+        """Return the query's vector in the partition's space; None: only its words take part."""
         if query.vector:
             given = _given(query)
             if space is None:  # no memory has a vector yet, and nobody else will look
@@ -332,19 +343,8 @@ class Searcher:
             return given
         if not query.text or space is None:
             return None
-        if space.name == CLIENT_SPACE:
-            raise PillionError(
-                Reason.EMBEDDER_MISMATCH,
-                "this partition holds vectors that its clients made: send a query vector",
-                metadata={"embedder": CLIENT_SPACE},
-            )
         if self._embedder is None or not space.same_space(self._embedder.identity):
-            raise PillionError(
-                Reason.EMBEDDER_MISMATCH,
-                f"this partition's vectors come from {space.name}, which this server does "
-                "not run: start it with that embedder, or re-embed the partition",
-                metadata={"embedder": space.name},
-            )
+            return None  # nothing here makes vectors like the partition's: its words are searched
         embedded: NDArray[np.float32] = self._embedder.embed_queries(
             [query.text], within_seconds=deadline.remaining_seconds()
         )[0]

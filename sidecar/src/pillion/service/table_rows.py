@@ -16,6 +16,7 @@ from pillion_storage.keys import access_key, vector_key
 
 from pillion.domain.memory import FOREVER, EndReason
 from pillion.embedders.usable import have_direction
+from pillion.service.indexed_text import indexed_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -56,7 +57,9 @@ class TableRows:
         columns = self._columns(
             [with_access(one, found.get(access_key(one.id))) for one in memories]
         )
-        return table.upsert(has_vector=has_vector, vectors=vectors, **columns)
+        slots = table.upsert(has_vector=has_vector, vectors=vectors, **columns)
+        table.set_texts(columns["ids"], [indexed_text(memory) for memory in memories])
+        return slots
 
     def _beside(self, ids: Sequence[UUID], revision: int | None) -> dict[bytes, bytes]:
         """Return what is stored beside memories: vectors and uses, by their keys."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pillion.domain.memory import Memory
     from pillion.domain.queries import Hit, SearchQuery
 
-    Row = tuple[bytes, float, float, float, float, float]
+    Row = tuple[bytes, float, float, float, float, float, float]
 
 _SOURCES = {
     SearchPath.SCAN: ("scan",),
@@ -103,9 +103,9 @@ def trace_of(query: SearchQuery, seen: Seen, hits: Sequence[Hit], steps: Steps) 
     proposed = {row[0] for row in seen.window}
     least = min((hit.score for hit in hits), default=0.0)
     candidates = []
-    rows = {row[0]: row for row in (*seen.window, *seen.near)}
+    rows = {row[0]: row for row in (*seen.near, *seen.window)}
     for row in sorted(rows.values(), key=lambda row: (-row[1], row[0])):
-        identity, score, *parts, cosine = row
+        identity, score, *parts, cosine, lexical = row
         if identity in returned:
             dropped = ""
         elif identity in folded:
@@ -118,7 +118,8 @@ def trace_of(query: SearchQuery, seen: Seen, hits: Sequence[Hit], steps: Steps) 
                 score=score,
                 parts=(parts[0], parts[1], parts[2]),
                 cosine=cosine if identity in seen.compared else None,
-                proposed_by=_SOURCES[seen.path] if identity in proposed else (),
+                lexical=lexical or None,
+                proposed_by=_proposed_by(seen.path, lexical) if identity in proposed else (),
                 dropped_by=dropped,
             )
         )
@@ -131,6 +132,10 @@ def trace_of(query: SearchQuery, seen: Seen, hits: Sequence[Hit], steps: Steps) 
         candidates=tuple(candidates[:TRACE_CANDIDATES_MAX]),
         timings=steps.timings(),
     )
+
+
+def _proposed_by(path: SearchPath, lexical: float) -> tuple[str, ...]:
+    return (*_SOURCES[path], "lexical") if lexical else _SOURCES[path]
 
 
 def _dropped_by(

@@ -1,7 +1,8 @@
 //! Owned columns to make batches of, with plain values that a test then changes.
 
+use ranker_core::lexical::TextPart;
 use ranker_core::limits::TIME_OPEN;
-use ranker_core::{Id, RowBatch};
+use ranker_core::{Id, RowBatch, Table};
 
 #[derive(Debug, Clone)]
 pub struct Rows {
@@ -100,4 +101,58 @@ impl Rows {
             vectors: &self.vectors,
         }
     }
+}
+
+/// Words of which rows have few: some in most rows, some in hardly any.
+pub const WORDS: [&str; 6] = ["apple", "pear", "plum", "quince", "ORD-7", "medlar"];
+
+/// Gives rows texts that follow from their numbers: none, one word or several, said once or often.
+/// Of two tables that were filled alike the scores are alike.
+#[allow(dead_code)] // not every test crate has texts
+pub fn set_texts(table: &Table, rows: &Rows, seed: u64) {
+    let mut state = seed | 1;
+    let mut next = move |end: u64| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 20) % end
+    };
+    let texts: Vec<String> = (0..rows.ids.len())
+        .map(|_| {
+            let count = next(6);
+            let word = |n: u64| WORDS[(n * n / 30) as usize];
+            let words = (0..count).map(|_| word(next(13)));
+            words.collect::<Vec<_>>().join(" ")
+        })
+        .collect();
+    let parts: Vec<Vec<TextPart<'_>>> = texts
+        .iter()
+        .map(|text| {
+            vec![
+                TextPart { text, weight: 8 },
+                TextPart {
+                    text: "pear",
+                    weight: 1,
+                },
+            ]
+        })
+        .map(|mut parts| {
+            parts.truncate(1 + parts[0].text.len() % 2);
+            parts
+        })
+        .collect();
+    table.set_texts(&rows.ids, &parts).unwrap();
+}
+
+/// A query's text: some have no words, some only rare ones.
+#[allow(dead_code)]
+pub fn text_of(seed: u64) -> Option<&'static str> {
+    [
+        None,
+        Some("?!"),
+        Some("medlar"),
+        Some("apple"),
+        Some("pear or an ORD-7"),
+        Some("the plum, quince and banana"),
+    ][(seed >> 40) as usize % 6]
 }

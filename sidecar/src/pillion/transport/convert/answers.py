@@ -85,6 +85,8 @@ def search_to_wire(
             parts.importance = hit.importance
             if hit.cosine is not None:
                 parts.cosine = hit.cosine
+            if hit.lexical is not None:
+                parts.lexical = hit.lexical
     if answer.trace is not None:
         _fill_trace(response.trace, answer.trace)
     return response
@@ -106,6 +108,8 @@ def _fill_trace(target: search_pb2.SearchTrace, trace: SearchTrace) -> None:
         parts.relevance, parts.recency, parts.importance = one.parts
         if one.cosine is not None:
             parts.cosine = one.cosine
+        if one.lexical is not None:
+            parts.lexical = one.lexical
     for step, taken in trace.timings:
         target.timings.add(step=step, duration=duration_to_wire(taken))
 

@@ -26,7 +26,7 @@ _VARINT, _BYTES, _FIXED32 = 0, 2, 5
 _HITS = _RECORD = _MEMORY = bytes([1 << 3 | _BYTES])
 _SCORE: Final = bytes([2 << 3 | _FIXED32])
 _PARTS: Final = bytes([3 << 3 | _BYTES])
-_PART_TAGS: Final = tuple(bytes([number << 3 | _FIXED32]) for number in (1, 2, 3, 4))
+_PART_TAGS: Final = tuple(bytes([number << 3 | _FIXED32]) for number in (1, 2, 3, 4, 5))
 # A bool that is true, and an id, which has 36 characters.
 _OLDER: Final = bytes([4 << 3 | _VARINT, 1])
 _FOLDED: Final = bytes([5 << 3 | _BYTES, 36])
@@ -133,4 +133,6 @@ def _parts(hit: Hit) -> bytes:
             found += tag + data
     if hit.cosine is not None:  # it has presence: a cosine of 0 is one
         found += _PART_TAGS[3] + _float(hit.cosine)
+    if hit.lexical is not None:
+        found += _PART_TAGS[4] + _float(hit.lexical)
     return _PARTS + varint(len(found)) + found
