@@ -182,12 +182,12 @@ def test_recency_counts_from_the_last_use_before_and_after_it_is_written_down(se
         assert order(BY_USE) == [old, new]
         assert order(PLAIN_RANKING) == [new, old]
     # A change of the memory writes its row anew, with the last use, stored or not.
-    service.one(patch(old, importance=0.5))
+    service.one(patch(old, labels=("a",)))
     assert order(BY_USE) == [old, new]
     service.clock.advance(DAY)
     service.use_cases.searcher._accesses.note(ACME, [new], service.clock.now)
     assert order(BY_USE) == [new, old]
-    service.one(patch(new, importance=0.5))
+    service.one(patch(new, labels=("a",)))
     assert order(BY_USE) == [new, old]
     past = ReadAt(exact_revision=service.store.head(ACME).revision)
     assert service.found(vector=floats(1.0, 0.0), ranking=BY_USE, read=past) == [old, new], (
@@ -218,12 +218,12 @@ def test_searches_by_use_rank_as_a_model_does_and_every_use_is_counted(steps):
     made = {one: service.get(one).valid_from for one in ids}
     counts, last = dict.fromkeys(ids, 0), dict(made)
     half_life = 30 * DAY
-    for what, number in steps:
+    for step, (what, number) in enumerate(steps):
         service.clock.advance(DAY)
         if what == "flush":
             flush(service)
         elif what == "patch":
-            service.one(patch(ids[number], labels=("a",)))
+            service.one(patch(ids[number], labels=(f"step-{step}",)))
         elif what == "reload":
             _reload(service)
         else:
