@@ -126,6 +126,19 @@ def import_memory(run: Run) -> str:
     )
 
 
+def cold_load(run: Run) -> str:
+    """The first search of a partition that is not in memory."""
+    results = run["results"]
+    cold, floor = results["cold_first_search"], results["floor_read"]
+    return (
+        f"## First search of {results['memories']:,} memories that are not in memory\n\n"
+        f"Encryption {results['encryption']}, 384 dimensions: {cold['p50_ms']:,.0f} ms, beside "
+        f"{floor['p50_ms']:,.0f} ms to read the same {results['read_bytes'] / 1e6:.0f} MB from the "
+        f"data file and keep none. The process grew by {results['grown_bytes_per_memory']:,} bytes "
+        "a memory."
+    )
+
+
 def locomo(run: Run) -> str:
     """Recall on LoCoMo."""
     results = run["results"]
@@ -308,6 +321,7 @@ SECTIONS: dict[str, Callable[[Run], str]] = {
     "histories": histories,
     "import_memory_100000": import_memory,
     "import_memory_100000_indexed": import_memory,
+    "cold_load_100000": cold_load,
     "index_restart_20000": index_restart,
     "locomo_recall": locomo,
     "updated_statements": updated_statements,
