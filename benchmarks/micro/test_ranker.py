@@ -182,6 +182,40 @@ def test_plain_search(benchmark: BenchmarkFixture, rows: int, k: int) -> None:
     benchmark(lambda: table.search(query=next(turn), **asked).rows())
 
 
+@pytest.mark.parametrize("rows", [10_000, 100_000])
+@pytest.mark.parametrize("nearest", [64, 256])
+def test_certified(benchmark: BenchmarkFixture, rows: int, nearest: int) -> None:
+    """What scoring an index's nearest and whatever else could win costs, beside a whole search."""
+    table, vector = table_of(rows), query()
+    by_cosine = ranker.Profile(w_recency=0.0, w_importance=0.0, relevance_floor=-1.0)
+    asked: dict[str, Any] = {
+        "query": vector,
+        "now": NOW,
+        "profile": ranker.Profile(),
+        "filter": ranker.Filter(),
+        "k": 10,
+    }
+    near = table.search(**asked | {"profile": by_cosine, "k": nearest})
+    proposal: dict[str, Any] = {
+        "slots": near.slots,
+        "horizon": float(near.cosine[-1]),
+        "rows_max": rows,
+    }
+    certified, scan = times_in_turn(
+        lambda: table.certify(**asked, **proposal), lambda: table.search(**asked)
+    )
+    hits = table.certify(**asked, **proposal)
+    assert hits.rows() == table.search(**asked).rows()
+    record(
+        benchmark,
+        rows=rows,
+        nearest=nearest,
+        examined=hits.examined,
+        times_faster_than_scan=scan / certified,
+    )
+    benchmark(lambda: table.certify(**asked, **proposal))
+
+
 def test_memory(benchmark: BenchmarkFixture) -> None:
     table = table_of(100_000)
     beyond_vectors = table.memory_bytes() / len(table) - DIMENSION * 5

@@ -12,7 +12,7 @@ from pillion.domain.queries import SearchPath
 from pillion.domain.search_plan import Costs, Situation, nearest_for, plan
 
 # What a machine with AVX-512 measures at 384 dimensions, rounded.
-USUAL = Costs(filter_row=0.4, prior_row=2.4, scan_row=12.0, score_row=65.0)
+USUAL = Costs(filter_row=0.4, prior_row=0.9, scan_row=12.0, score_row=65.0)
 LARGE = Situation(
     rows=1_000_000,
     admitted=1_000_000,
@@ -66,10 +66,12 @@ def test_without_an_index_or_with_a_promise_it_cannot_keep_it_is_not_asked(
     assert plan(replace(found, effort=None), given).path is SearchPath.SCAN
 
 
-@given(st.integers(1, RESULTS_MAX))
-def test_more_are_asked_of_the_index_than_are_wanted(top_k: int) -> None:
-    assert nearest_for(top_k) > top_k
-    assert nearest_for(top_k) <= nearest_for(min(2 * top_k, RESULTS_MAX))
+@given(st.integers(0, 5_000_000), st.integers(1, RESULTS_MAX))
+def test_more_are_asked_of_the_index_than_are_wanted(rows: int, top_k: int) -> None:
+    asked = nearest_for(rows, top_k)
+    assert asked > top_k
+    assert asked <= nearest_for(2 * rows, top_k)
+    assert asked <= nearest_for(rows, min(2 * top_k, RESULTS_MAX))
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from typing import Final
 
 from pillion.domain.queries import SearchPath
 
-# The nearest to ask for: a shorter list leaves a horizon under which too many could still win.
+# The nearest to ask for, at least: a shorter list leaves a horizon under which too many could win.
 NEAREST_MIN: Final = 64
 NEAREST_PER_RESULT: Final = 4
 NEAREST_MAX: Final = 4096
@@ -91,7 +91,7 @@ def plan(situation: Situation, costs: Costs) -> Plan:
 
     A recall target of 1 asks for every true nearest, which no index promises.
     """
-    nearest = nearest_for(situation.top_k)
+    nearest = nearest_for(situation.rows, situation.top_k)
     effort = max(nearest, situation.effort or 0)
     scan_ns = situation.rows * costs.filter_row + situation.admitted * costs.scan_row
     index_ns = math.inf
@@ -107,22 +107,28 @@ def plan(situation: Situation, costs: Costs) -> Plan:
     )
 
 
-def nearest_for(top_k: int) -> int:
-    """Return how many nearest to ask an index for."""
-    return max(NEAREST_MIN, min(NEAREST_PER_RESULT * top_k, NEAREST_MAX))
+def nearest_for(rows: int, top_k: int) -> int:
+    """Return how many nearest to ask an index for.
+
+    Each costs the index COMPARED_PER_EFFORT comparisons, and the more there are, the fewer others
+    could win: about rows x top_k / (2 x nearest). The sum is least at the root.
+    """
+    balanced = math.isqrt(rows * top_k // (2 * COMPARED_PER_EFFORT))
+    return min(max(NEAREST_MIN, NEAREST_PER_RESULT * top_k, balanced), NEAREST_MAX)
 
 
 def _index_ns(situation: Situation, costs: Costs, nearest: int, effort: int) -> float:
     """Return what asking the index, and scoring what else could win, should take."""
     compared = COMPARED_PER_EFFORT * effort + nearest + situation.lag
     share = situation.admitted / max(situation.rows, 1)
-    # With fewer of the nearest admitted than results wanted there is no bar, and nothing that the
-    # filter admits is ruled out by its prior; with few above it the bar is low.
+    # How many others could win was measured on vectors and ages without a pattern
+    # (benchmarks/micro/test_ranker.py, test_certified). With hardly a result among the nearest
+    # there is no bar, and nothing that the filter admits is ruled out.
     found = share * (nearest + situation.lag)
-    hopeful = situation.admitted * min(1.0, situation.top_k / max(found, 1e-9)) ** 2
+    hopeful = situation.admitted * min(1.0, situation.top_k / max(2.0 * found, 1e-9))
     return (
         INDEX_CALL_NS
         + compared * costs.score_row
         + situation.rows * (costs.filter_row + costs.prior_row)
-        + hopeful * costs.scan_row
+        + hopeful * max(costs.scan_row, costs.score_row)  # they are few and lie apart
     )
