@@ -204,6 +204,18 @@ def test_search_shows_scores_and_the_first_words(at, server):
     assert (nothing.code, nothing.out.strip()) == (0, "nothing matched")
 
 
+def test_search_takes_an_order_and_shows_what_is_older(at, server):
+    older = search_pb2.SearchHit(memory=FACT, score=0.5, older_statement=True)
+    latest = search_pb2.SearchHit(memory=FACT, score=0.25, folded_ids=["a", "b"])
+    server.script("Search", pb.SearchResponse(hits=[latest, older], exactness=1))
+    people = at("search", "x", "--profile", "fresh", "--diversity", "0.25", "--fold")
+    assert "0.500 (older)" in people.out
+    assert "0.250 (+2 older)" in people.out
+    request = server.calls("Search")[0].request
+    assert (request.ranking.name, request.ranking.diversity) == ("fresh", 0.25)
+    assert request.older_statements == search_pb2.OLDER_STATEMENTS_FOLD
+
+
 def test_search_for_programs(at, server):
     hit = search_pb2.SearchHit(memory=FACT, score=0.75)
     server.script("Search", pb.SearchResponse(hits=[hit], exactness=1, path=1))

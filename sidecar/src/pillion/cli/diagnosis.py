@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pillion_client import Memory, NotFound
 
@@ -59,11 +59,12 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """The search that a memory is missed in."""
+    """The search that a memory is missed in; ``order``: its arguments that say how to rank."""
 
     text: str | None
     chosen: Filter
     read: ReadOptions
+    order: dict[str, Any]
     top_k: int
     score_min: float
     token_budget: int
@@ -129,6 +130,7 @@ def _ranked(client: Client, memory: Memory, asked: Question) -> Iterator[Finding
         score_min=asked.score_min,
         include_trace=True,
         filter=asked.chosen,
+        **asked.order,
         **asked.read,
     )
     ids = [hit.id for hit in result.hits]
@@ -156,7 +158,9 @@ def _ranked(client: Client, memory: Memory, asked: Question) -> Iterator[Finding
         yield Finding("ranked", LOST, detail, _DROPS.get(traced.dropped_by, ""))
         return
     # Too far down for the trace: look for it among everything that one search may return.
-    wide = client.search(asked.text, top_k=RESULTS_MAX, filter=asked.chosen, **asked.read)
+    wide = client.search(
+        asked.text, top_k=RESULTS_MAX, filter=asked.chosen, **asked.order, **asked.read
+    )
     found = [hit.id for hit in wide.hits]
     if memory.id in found:
         yield Finding("filters", OK, f"it is admitted; valid {valid}")

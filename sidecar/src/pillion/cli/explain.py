@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pillion.cli.diagnosis import LOST, Question, diagnosed
-from pillion.cli.selecting import condition_options, read_options, taken_filter, taken_read
+from pillion.cli.selecting import (
+    condition_options,
+    ranking_options,
+    read_options,
+    taken_filter,
+    taken_ranking,
+    taken_read,
+)
 from pillion.cli.session import Session, pass_session, shared_options
 
 if TYPE_CHECKING:
@@ -26,6 +33,7 @@ if TYPE_CHECKING:
 @click.option(
     "--budget", type=int, default=1000, show_default=True, help="With --memory: tokens of Recall."
 )
+@ranking_options
 @condition_options
 @read_options
 @shared_options()
@@ -46,11 +54,17 @@ def explain(
     Every near candidate, its score, and what dropped it; no content. With --memory the layers in
     order: stored, committed, indexed, scope, filters, ranked, recalled.
     """
-    chosen, read = taken_filter(given), taken_read(given)
+    chosen, read, order = taken_filter(given), taken_read(given), taken_ranking(given)
     with session.client() as client:
         if memory_id is None:
             result = client.search(
-                text, top_k=top_k, score_min=score_min, include_trace=True, filter=chosen, **read
+                text,
+                top_k=top_k,
+                score_min=score_min,
+                include_trace=True,
+                filter=chosen,
+                **order,
+                **read,
             )
             _show_trace(session, result)
             return
@@ -58,6 +72,7 @@ def explain(
             text=text,
             chosen=chosen,
             read=read,
+            order=order,
             top_k=top_k,
             score_min=score_min,
             token_budget=budget,

@@ -8,7 +8,14 @@ import click
 from pillion_client import GraphExpansion
 
 from pillion.cli.documents import document
-from pillion.cli.selecting import condition_options, read_options, taken_filter, taken_read
+from pillion.cli.selecting import (
+    condition_options,
+    ranking_options,
+    read_options,
+    taken_filter,
+    taken_ranking,
+    taken_read,
+)
 from pillion.cli.session import Session, pass_session, shared_options
 from pillion.cli.show import MEMORY_COLUMNS, memory_row, path_text
 
@@ -22,6 +29,7 @@ if TYPE_CHECKING:
 @click.option("--score-min", type=float, default=0.0, help="Drop hits with a lower score.")
 @click.option("--parts", is_flag=True, help="Show the parts of each score.")
 @click.option("--expand", type=int, help="Also what is connected with the hits, so many edges far.")
+@ranking_options
 @condition_options
 @read_options
 @shared_options()
@@ -41,7 +49,7 @@ def search(
 
     Without TEXT: the most recent and important ones.
     """
-    chosen, read = taken_filter(given), taken_read(given)
+    chosen, read, order = taken_filter(given), taken_read(given), taken_ranking(given)
     with session.client() as client:
         result = client.search(
             text,
@@ -50,6 +58,7 @@ def search(
             include_parts=parts,
             filter=chosen,
             expansion=None if expand is None else GraphExpansion(expand),
+            **order,
             **read,
         )
         if session.json:
@@ -91,7 +100,9 @@ def _show(session: Session, result: SearchResult, *, parts: bool) -> None:
 
 
 def _row(hit: SearchHit, *, parts: bool) -> tuple[str, ...]:
-    scored = [f"{hit.score:.3f}"]
+    older = " (older)" if hit.older_statement else ""
+    folded = f" (+{len(hit.folded_ids)} older)" if hit.folded_ids else ""
+    scored = [f"{hit.score:.3f}{older}{folded}"]
     if parts:
         scored.append(_parts(hit))
     return (*scored, *memory_row(hit.memory))

@@ -10,6 +10,8 @@ from pillion_client import (
     FactKey,
     Filter,
     MemoryKind,
+    OlderStatements,
+    Ranking,
     Subject,
     ValidityFilter,
     Whole,
@@ -66,6 +68,28 @@ def condition_options(command: CommandT) -> CommandT:
     for option in reversed(options):
         command = option(command)
     return command
+
+
+def ranking_options(command: CommandT) -> CommandT:
+    """Add the options that say how what was found is put in order."""
+    options = (
+        click.option("--profile", default="", help="A ranking profile of the server's settings."),
+        click.option("--diversity", type=float, help="0: by score alone; 1: as diverse as can be."),
+        click.option("--fold", is_flag=True, help="Fold older statements into the latest one."),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def taken_ranking(given: dict[str, Any]) -> dict[str, Any]:
+    """Take the order out of a command's options, as arguments of a search."""
+    profile, diversity = given.pop("profile"), given.pop("diversity")
+    fold = OlderStatements.FOLD if given.pop("fold") else OlderStatements.UNSPECIFIED
+    ranking = (
+        Ranking(name=profile, diversity=diversity) if profile or diversity is not None else None
+    )
+    return {"ranking": ranking, "older_statements": fold}
 
 
 def member_options(command: CommandT) -> CommandT:
