@@ -185,7 +185,8 @@ def test_an_unknown_id_is_neither_memory_nor_episode(at, server):
 
 
 def test_search_shows_scores_and_the_first_words(at, server):
-    hit = search_pb2.SearchHit(memory=FACT, score=0.75, parts={"relevance": 0.5, "recency": 1})
+    hit = search_pb2.SearchHit(memory=FACT, score=0.75)
+    hit.parts.MergeFrom(search_pb2.ScoreParts(relevance=0.5, recency=1, lexical=4.25))
     server.script(
         "Search",
         pb.SearchResponse(hits=[hit], revision=9, exactness=1, admitted=3),
@@ -194,7 +195,14 @@ def test_search_shows_scores_and_the_first_words(at, server):
     people = at(
         "search", "deadline", "--parts", "-k", "3", "--subject", "user:mira", "--superseded"
     )
-    for part in ("0.750", "rel 0.50 rec 1.00", "passport_deadline", "exact", "revision 9"):
+    for part in (
+        "0.750",
+        "rel 0.50 rec 1.00",
+        "words 4.25",
+        "passport_deadline",
+        "exact",
+        "revision 9",
+    ):
         assert part in people.out
     (call,) = server.calls("Search")
     assert call.request.top_k == 3
