@@ -128,6 +128,7 @@ def start(settings: Settings) -> Running:
                 partitions_memory_bytes=(
                     settings.partitions_memory_bytes or partitions_share(memory_bytes())
                 ),
+                episode_indexing=settings.episode_indexing,
                 profiles=_profiles(settings),
                 refuse_unregistered=settings.unregistered_attributes == "refuse",
                 promote_after_episodes=settings.promote_after_episodes,

@@ -31,6 +31,7 @@ from pydantic_settings import (
 )
 from pydantic_settings import SettingsError as UnreadableVariable
 
+from pillion.domain.indexed_text import EpisodeIndexing
 from pillion.domain.limits import (
     DEADLINE_DEFAULT_MS,
     HALF_LIFE_MAX_US,
@@ -256,6 +257,10 @@ class Settings(BaseSettings):
         int,
         Field(ge=1, description="Vectors of a partition from which an approximate index pays."),
     ] = INDEX_FROM_DEFAULT
+    episode_indexing: Annotated[
+        EpisodeIndexing,
+        Field(description="What is indexed of an episode: 'context' or 'plain', its text alone."),
+    ] = EpisodeIndexing.CONTEXT
     profiles: Annotated[
         dict[_ProfileName, ProfileSettings],
         Field(max_length=PROFILES_MAX, description="Ranking profiles by name."),

@@ -90,7 +90,7 @@ def embedded_text(memory: Memory) -> str:
 def with_speaker(text: str, speaker: str) -> str:
     """Return a turn as a quotation of its speaker; without one, or where it names it, the turn.
 
-    No word of any language is in between: the quotation marks alone are worth 10 points of recall
+    No word of any language is in between: the quotation marks alone make most of the difference
     to the default embedder (docs/adr/0022).
     """
     said, name = text.casefold(), speaker.casefold()

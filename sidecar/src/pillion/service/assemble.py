@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from pillion.domain.indexed_text import EpisodeIndexing
 from pillion.domain.limits import INDEX_FROM_DEFAULT, PROMOTE_AFTER_DEFAULT
 from pillion.embedders.cache import QueryCache
 from pillion.jobs.accesses import AccessJob
@@ -58,6 +59,7 @@ class ServiceSettings:
         partitions_memory_bytes: What partitions in memory may take together; None: whatever they
             come to.
         access_flush_seconds: How often uses of memories are written down; None: at the end only.
+        episode_indexing: What of an episode its words are compared with.
         query_cache_entries: Query vectors that are remembered.
         promote_after_episodes: Distinct episodes that make a candidate CONFIRMED; 0: never.
         format_version: Of the store's files, for ``stats``.
@@ -71,6 +73,7 @@ class ServiceSettings:
     index_directory: Path | None = None
     partitions_memory_bytes: int | None = None
     access_flush_seconds: float | None = None
+    episode_indexing: EpisodeIndexing = EpisodeIndexing.CONTEXT
     query_cache_entries: int = QUERY_CACHE_ENTRIES
     promote_after_episodes: int = PROMOTE_AFTER_DEFAULT
     format_version: int = 0
@@ -140,6 +143,7 @@ def assemble(
         store,
         keys,
         index_from=settings.index_from,
+        episode_indexing=settings.episode_indexing,
         snapshots=snapshots,
         memory_bytes_max=settings.partitions_memory_bytes,
         accesses=accesses,

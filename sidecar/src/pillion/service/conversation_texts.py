@@ -1,12 +1,13 @@
 """What of a partition's memories is indexed, with what they borrow of the turns before them.
 
-Invariant: once ``note`` and ``forget`` have been told of every change up to a revision, and what
-they return has been indexed again by ``parts``, every memory is indexed as if the partition had
-been read anew at that revision. So nothing of an erased turn is left in its followers.
+Invariant: once ``note`` and ``forget`` have been told of every change up to a revision, what
+changed has been indexed and what is owed settled, every row has the text that it would have if the
+partition were read anew at that revision. So nothing of an erased turn is left in its followers.
 """
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Final
 
 from pillion_storage import codec
@@ -21,10 +22,12 @@ from pillion.domain.indexed_text import (
     lent_until,
     own_parts,
 )
+from pillion.service.table_rows import id_rows
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
+    import pillion_ranker as ranker
     from pillion_storage.api import Store
 
     from pillion.domain.indexed_text import Part
@@ -48,11 +51,12 @@ class ConversationTexts:
         self._indexing = indexing
         self._conversations = Conversations()
         self._loans: dict[bytes, _Loan] = {}
+        self._owed: set[bytes] = set()
 
-    def note(self, memories: Sequence[Memory]) -> set[bytes]:
-        """Take up memories as they are now; return the ids of others to index again."""
+    def note(self, memories: Sequence[Memory]) -> None:
+        """Take up memories as they are now. Those that borrow of them are owed a new text."""
         if self._indexing is EpisodeIndexing.PLAIN:
-            return set()
+            return
         turns = []
         for memory in memories:
             conversation = conversation_of(memory)
@@ -61,14 +65,38 @@ class ConversationTexts:
             loan = _loan(memory)
             turns.append(Turn(memory.id.bytes, conversation, memory.valid_from, hash(loan)))
             self._keep(memory.id.bytes, loan)
-        told = self._conversations.put(turns)
-        return told.difference(memory.id.bytes for memory in memories)
+        self._owed |= self._conversations.put(turns)
 
-    def forget(self, memory_ids: Collection[bytes]) -> set[bytes]:
-        """Let go of memories that are gone; return the ids of others to index again."""
+    def forget(self, memory_ids: Collection[bytes]) -> None:
+        """Let go of memories that are gone. Those that borrowed of them are owed a new text."""
         for one in memory_ids:
             self._loans.pop(one, None)
-        return self._conversations.remove(memory_ids).difference(memory_ids)
+        self._owed |= self._conversations.remove(memory_ids)
+        self._owed.difference_update(memory_ids)
+
+    def index(self, table: ranker.Table, memories: Sequence[Memory], revision: int) -> None:
+        """Give rows of a table their texts.
+
+        Args:
+            table: Has a row of each memory.
+            memories: As of the revision; each has been noted.
+            revision: At which what they borrow is read.
+        """
+        if memories:
+            ids = id_rows([memory.id.bytes for memory in memories])
+            texts = [
+                [(part.text, part.weight) for part in parts]
+                for parts in self.parts(memories, revision)
+            ]
+            table.set_texts(ids, texts)
+            self._owed.difference_update(memory.id.bytes for memory in memories)
+
+    def settle(self, table: ranker.Table, revision: int) -> None:
+        """Index again whoever is owed it. One that fails half-way is gone on with by the next."""
+        while self._owed:
+            some = list(itertools.islice(self._owed, READ_ROWS))
+            self.index(table, self.read(some, revision), revision)
+            self._owed.difference_update(some)
 
     def parts(self, memories: Sequence[Memory], revision: int) -> list[tuple[Part, ...]]:
         """Return what is indexed of each memory, in their order.

@@ -2,13 +2,15 @@
 
 The partitions in memory hold the newest state only, so a search of the past reads the store: the
 memories that the filter admits, with their vectors, in tables of at most `TABLE_ROWS` rows that
-live as long as they are searched; for a query in words in one table, because what a word weighs
-depends on how many of those memories have it. That is slower than a search of the present (it
-decodes every memory of the subjects asked about, or of the partition) and takes no lasting memory.
+live as long as they are searched; for a query in words all memories are read, into one table,
+because what a word weighs depends on how many of all have it. That is slower than a search of the
+present (it decodes every memory of the subjects asked about, or of the partition) and takes no
+lasting memory.
 """
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -23,6 +25,7 @@ from pillion_storage.keys import (
     vector_key,
 )
 
+from pillion.service.conversation_texts import ConversationTexts
 from pillion.service.half_lives import half_lives_at
 from pillion.service.table_rows import NO_VECTORS_DIMENSION, TableRows
 from pillion.service.vectors import PENDING
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
     from pillion_storage.keys import KeySpace
 
     from pillion.domain.embedding import EmbedderIdentity
+    from pillion.domain.indexed_text import EpisodeIndexing
     from pillion.domain.memory import Memory
     from pillion.domain.queries import Filter
     from pillion.domain.scope import Partition, Subject
@@ -53,13 +57,21 @@ class Past:
     """One partition at one revision."""
 
     def __init__(
-        self, store: Store, partition: Partition, keys: KeySpace, revision: int, deadline: Deadline
+        self,
+        store: Store,
+        partition: Partition,
+        keys: KeySpace,
+        revision: int,
+        deadline: Deadline,
+        *,
+        episode_indexing: EpisodeIndexing,
     ) -> None:
         self._store = store
         self._partition = partition
         self._keys = keys
         self._revision = revision
         self._deadline = deadline
+        self._episode_indexing = episode_indexing
         self._rows = TableRows(store, partition, keys)
 
     def space(self) -> EmbedderIdentity | None:
@@ -73,36 +85,45 @@ class Past:
         return half_lives_at(self._store, self._partition, self._keys, self._revision)
 
     def tables(
-        self, wanted: Filter, moment: Moment, space: EmbedderIdentity | None, *, whole: bool
+        self, wanted: Filter, moment: Moment, space: EmbedderIdentity | None, *, whole: bool = False
     ) -> Iterator[ranker.Table]:
         """Yield tables of all memories that the filter admits, each memory once.
 
-        ``whole``: all in one table, for what is asked depends on all of them.
+        ``whole``: one table of the whole partition, for what a word weighs depends on every text.
         """
         dimension = space.dimension if space is not None else NO_VECTORS_DIMENSION
+        if whole:
+            yield self._whole(dimension)
+            return
         waiting: list[Memory] = []
-        table = ranker.Table(dimension)
         for memory in self._memories(wanted.subjects):
             if wanted.admits(memory, moment.as_of, moment.now):
                 waiting.append(memory)
             if len(waiting) == TABLE_ROWS:
-                self._fill(table, waiting)
+                yield self._table(dimension, waiting)
                 waiting = []
-                if not whole:
-                    yield table
-                    table = ranker.Table(dimension)
         if waiting:
-            self._fill(table, waiting)
-        if len(table):
-            yield table
+            yield self._table(dimension, waiting)
 
-    def _fill(self, table: ranker.Table, memories: list[Memory]) -> None:
+    def _table(self, dimension: int, memories: list[Memory]) -> ranker.Table:
         self._deadline.check()
-        self._rows.upsert(table, memories, self._revision)
+        table = ranker.Table(dimension)
+        self._rows.upsert(table, memories, self._revision, texts=False)
+        return table
+
+    def _whole(self, dimension: int) -> ranker.Table:
+        table = ranker.Table(dimension)
+        texts = ConversationTexts(self._store, self._partition, self._episode_indexing)
+        for memories in self._pages():
+            self._rows.upsert(table, memories, self._revision, texts=False)
+            texts.note(memories)
+            texts.index(table, memories, self._revision)
+            texts.settle(table, self._revision)
+        return table
 
     def _memories(self, subjects: frozenset[Subject]) -> Iterator[Memory]:
         if not subjects:
-            yield from self._every_memory()
+            yield from itertools.chain.from_iterable(self._pages())
             return
         for subject in subjects:
             prefix = self._keys.subject_range(subject, SubjectRecord.MEMORY)
@@ -112,7 +133,8 @@ class Past:
                 for key, entry in found.items():
                     yield codec.decode_memory(id_of(key), entry.value, entry.version)
 
-    def _every_memory(self) -> Iterator[Memory]:
+    def _pages(self) -> Iterator[list[Memory]]:
+        """Yield every memory of the partition; no page is empty."""
         start: bytes | None = _MEMORIES
         while start is not None:
             self._deadline.check()
@@ -123,8 +145,10 @@ class Past:
                 limit=TABLE_ROWS,
                 at=self._revision,
             )
-            for row in page.rows:
-                yield codec.decode_memory(id_of(row.key), row.value, row.version)
+            if page.rows:
+                yield [
+                    codec.decode_memory(id_of(row.key), row.value, row.version) for row in page.rows
+                ]
             start = page.next_start
 
     def _keys_of(self, prefix: bytes, step: int) -> Iterator[list[bytes]]:

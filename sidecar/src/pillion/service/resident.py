@@ -4,6 +4,8 @@ Invariants:
   - ``applied`` is a revision whose every change is in the table; the table may be ahead of it.
   - Only the holder of ``_lock`` changes the table, ``applied`` or ``view``.
   - The table is a cache: everything in it can be read again from the store, and is at start.
+  - What memories borrow of others (`ConversationTexts`) is in the table from the first search by
+    words on, ``_texts`` is None until then: a load doesn't pay for it, nor who asks by vectors.
 """
 
 from __future__ import annotations
@@ -15,9 +17,11 @@ import pillion_ranker as ranker
 from pillion_storage import codec
 from pillion_storage.access_codec import decode_access
 from pillion_storage.api import HistoryGone
-from pillion_storage.keys import ACCESSES, EMBEDDER_KEY, REGISTRATIONS, id_of
+from pillion_storage.keys import ACCESSES, EMBEDDER_KEY, REGISTRATIONS, id_of, prefix_end
 
+from pillion.domain.indexed_text import EpisodeIndexing
 from pillion.service.accesses import touch
+from pillion.service.conversation_texts import ConversationTexts
 from pillion.service.half_lives import NO_HALF_LIVES, after_changes, half_lives_at
 from pillion.service.indexing import VectorIndex
 from pillion.service.memory_cache import MemoryCache
@@ -62,6 +66,7 @@ class Resident:
         keys: KeySpace,
         *,
         index_from: int,
+        episode_indexing: EpisodeIndexing = EpisodeIndexing.CONTEXT,
         snapshots: IndexSnapshots | None = None,
         accesses: Accesses,
     ) -> None:
@@ -70,6 +75,8 @@ class Resident:
         self._keys = keys
         self._rows = TableRows(store, partition, keys)
         self._index_from = index_from
+        self._episode_indexing = episode_indexing
+        self._texts: ConversationTexts | None = None
         self._snapshots = snapshots.of(partition) if snapshots is not None else None
         self._accesses = accesses
         self._lock = threading.Lock()
@@ -87,12 +94,17 @@ class Resident:
         view = self.view
         return view.table.memory_bytes() + view.ann.memory_bytes + self.cache.memory_bytes
 
-    def refresh(self) -> int:
-        """Apply every commit so far; return a revision that the table holds in full."""
+    def refresh(self, *, words: bool = False) -> int:
+        """Apply every commit so far; return a revision that the table holds in full.
+
+        ``words``: with its texts, so that it can be searched by words.
+        """
         head = self._store.head(self._partition).revision
-        if self.applied >= head:
+        if self.applied >= head and not (words and self._texts is None):
             return self.applied
         with self._lock:
+            if words and self._texts is None:
+                self._texts = self._load_texts(self.view.table)
             while self.applied < head:
                 head = max(head, self._catch_up())
             return self.applied
@@ -144,6 +156,8 @@ class Resident:
         for slots in load_table(self._store, self._partition, self._keys, self._rows, table):
             index.note(slots)
         touch(table, self._accesses.last_used(self._partition, None))
+        if self._texts is not None:
+            self._texts = self._load_texts(table)
         self.view.ann.stop()
         index.level(revision)
         self.view = View(table, index, space, half_lives)
@@ -151,6 +165,22 @@ class Resident:
         self.cache.drop_all(revision)
         self.applied = revision
         return self._store.head(self._partition).revision
+
+    def _load_texts(self, table: ranker.Table) -> ConversationTexts:
+        """Give every row of a table its text, as it is at the revision applied or later."""
+        texts = ConversationTexts(self._store, self._partition, self._episode_indexing)
+        start: bytes | None = b"m"
+        while start is not None:
+            page = self._store.scan(self._partition, start, prefix_end(b"m"), limit=LOAD_ROWS)
+            memories = [
+                codec.decode_memory(id_of(row.key), row.value, row.version) for row in page.rows
+            ]
+            # What isn't a row yet is told by the feed, and gets its text then.
+            texts.note(memories)
+            texts.index(table, memories, page.revision)
+            texts.settle(table, page.revision)
+            start = page.next_start
+        return texts
 
     def _apply(self, ids: Sequence[bytes]) -> None:
         """Bring these ids level with the store's newest state."""
@@ -172,6 +202,11 @@ class Resident:
                 slots = self.view.table.slots(dead)
                 self.view.table.remove(dead)
                 self.view.ann.note(slots[slots != ranker.SLOT_ABSENT])
+            if self._texts is not None:
+                self._texts.forget(gone)
+                self._texts.note(memories)
+                self._texts.index(self.view.table, memories, result.revision)
+                self._texts.settle(self.view.table, result.revision)
 
     def _upsert(
         self,
@@ -181,7 +216,7 @@ class Resident:
         revision: int,
     ) -> None:
         if memories:
-            index.note(self._rows.upsert(table, memories, revision))
+            index.note(self._rows.upsert(table, memories, revision, texts=self._texts is None))
             # The store may lack their last uses, which the table had.
             touch(table, self._accesses.last_used(self._partition, [m.id.bytes for m in memories]))
 

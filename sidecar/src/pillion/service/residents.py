@@ -18,6 +18,7 @@ from collections import OrderedDict
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
 
+from pillion.domain.indexed_text import EpisodeIndexing
 from pillion.service.resident import SAVE_SECONDS, Resident
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ class Residents:
         keys: KeySpaces,
         *,
         index_from: int,
+        episode_indexing: EpisodeIndexing = EpisodeIndexing.CONTEXT,
         snapshots: IndexSnapshots | None = None,
         memory_bytes_max: int | None = None,
         accesses: Accesses,
@@ -70,6 +72,7 @@ class Residents:
         self._store = store
         self._keys = keys
         self._index_from = index_from
+        self.episode_indexing = episode_indexing
         self._snapshots = snapshots
         self._memory_bytes_max = memory_bytes_max
         self._lock = threading.Lock()
@@ -119,6 +122,7 @@ class Residents:
                 partition,
                 self._keys.of(partition),
                 index_from=self._index_from,
+                episode_indexing=self.episode_indexing,
                 snapshots=self._snapshots,
                 accesses=self._accesses,
             )

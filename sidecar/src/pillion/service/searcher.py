@@ -139,7 +139,14 @@ class Searcher:
         keys = self._keys.at(partition, revision)
         if revision == 0:
             return self._nothing(keys, query)
-        past = Past(self._store, partition, keys, revision, deadline)
+        past = Past(
+            self._store,
+            partition,
+            keys,
+            revision,
+            deadline,
+            episode_indexing=self._residents.episode_indexing,
+        )
         space = past.space()
         vector = self._query_vector(space, query, deadline)
         if vector is not None:
@@ -237,7 +244,7 @@ class Searcher:
     ) -> SearchAnswer | None:
         """Return the answer, or None when a hit changed so that it no longer belongs in it."""
         steps = Steps()
-        revision = resident.refresh()
+        revision = resident.refresh(words=bool(query.text))
         steps.end("catch_up")
         view = resident.view
         now = self._clock.now_us()

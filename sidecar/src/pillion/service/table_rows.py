@@ -46,11 +46,17 @@ class TableRows:
         self._warned = False
 
     def upsert(
-        self, table: ranker.Table, memories: Sequence[Memory], revision: int | None
+        self,
+        table: ranker.Table,
+        memories: Sequence[Memory],
+        revision: int | None,
+        *,
+        texts: bool = True,
     ) -> NDArray[np.uint32]:
         """Put memories, at least one, into a table; return their slots.
 
-        ``revision``: at which their vectors are read; None: the newest.
+        ``revision``: at which their vectors are read; None: the newest. ``texts``: with their own
+        texts; else the caller sets what is indexed of them (`ConversationTexts`).
         """
         found = self._beside([memory.id for memory in memories], revision)
         has_vector, vectors = self._vectors(memories, found, table.dimension)
@@ -58,7 +64,8 @@ class TableRows:
             [with_access(one, found.get(access_key(one.id))) for one in memories]
         )
         slots = table.upsert(has_vector=has_vector, vectors=vectors, **columns)
-        table.set_texts(columns["ids"], [indexed_text(memory) for memory in memories])
+        if texts:
+            table.set_texts(columns["ids"], [indexed_text(memory) for memory in memories])
         return slots
 
     def _beside(self, ids: Sequence[UUID], revision: int | None) -> dict[bytes, bytes]:
