@@ -246,7 +246,7 @@ def grouped(
     query: str,
     cosines: Callable[[int], Sequence[float | None]],
     bars: CosineBars | None,
-    relevances: Sequence[float],
+    relevances: Sequence[float | None],
 ) -> Grouped:
     """Order a candidate list so that in each group the latest statement leads.
 
@@ -261,7 +261,7 @@ def grouped(
         cosines: Those of the candidate at a place with all, by place; None: one has no vector.
             Not asked for without ``bars``.
         bars: What cosines mean in their space; None: it was not measured.
-        relevances: Those of the candidates, 0..1; 0 where no vector takes part.
+        relevances: Of the candidates' vectors to the query's, 0..1; None: one of them is absent.
     """
     asked = wording(query) if query else None
     places = [place for place, one in enumerate(memories) if _is_grouped(one)]
@@ -279,7 +279,7 @@ def grouped(
             later = rival.memory
             if later.kind is not one.kind or later.valid_from == one.valid_from:
                 continue
-            if bars and relevances[rival.place] < relevances[place] - bars.less_relevant:
+            if bars and _answers_less(relevances[rival.place], relevances[place], bars):
                 continue
             cosine = alike[rival.place] if alike is not None else None
             if states_the_same(words, rival.words, asked, cosine, bars):
@@ -293,6 +293,10 @@ def grouped(
         for to, place in zip(sorted(group), group, strict=True):
             order[to] = place
     return Grouped(tuple(order), leader)
+
+
+def _answers_less(later: float | None, earlier: float | None, bars: CosineBars) -> bool:
+    return later is not None and earlier is not None and later < earlier - bars.less_relevant
 
 
 def _is_grouped(memory: Memory) -> bool:

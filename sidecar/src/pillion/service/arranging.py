@@ -156,7 +156,7 @@ def arranged(
         query.text,
         functools.partial(likeness.row, order),
         bars,
-        [rows[place][2] for place in order],
+        [likeness.scaled(rows[place][5]) for place in order],
     )
     crowded = 2 * len(found.leader) >= len(memories) > 1
     if query.older_statements is not OlderStatements.FOLD:
@@ -207,12 +207,17 @@ class _Likeness:
             return [one if self._has[order[at]] else None for at, one in enumerate(row)]
         return row
 
+    def scaled(self, cosine: float) -> float | None:
+        """Return a cosine on the scale of relevance, 0..1; None where the ranker says 0: none."""
+        if cosine == 0.0:
+            return None
+        return min(1.0, max(0.0, (cosine - self._floor) / (1.0 - self._floor)))
+
     def of(self, one: int, other: int) -> float:
         """Return the likeness of two memories, 0..1: of vectors, or else of words."""
         cosine = self.cosine(one, other)
         if cosine is not None:
-            scaled = (cosine - self._floor) / (1.0 - self._floor)
-            return min(1.0, max(0.0, scaled))
+            return self.scaled(cosine) or 0.0
         first, second = (wording(self._memories[place].text).every for place in (one, other))
         either = first | second
         return len(first & second) / len(either) if either else 0.0
