@@ -473,6 +473,29 @@ def test_a_hit_never_has_the_version_of_a_timeline_that_it_does_not_show(service
         service.put("Braga", attribute="home", when=version_is(hit.memory.fact_version))
 
 
+def test_a_kept_fact_has_no_newer_version_than_its_row_beside_what_is_read(service, monkeypatch):
+    """What is read for another hit is of a newer revision; what was kept may not pass for that."""
+    service.put("Lisbon", attribute="home", valid_from=START - 9)
+    service.search()
+    service.put("baker", attribute="work", valid_from=START - 9)
+    best = Ranker.best
+
+    def disturbed(*arguments, **search):
+        found = best(*arguments, **search)
+        service.put("Porto", attribute="home", valid_from=START - 5)
+        service.put("miller", attribute="work", valid_from=START - 99)
+        return found
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Ranker, "best", disturbed)
+        hits = {hit.memory.attribute: hit.memory for hit in service.search().hits}
+    assert (hits["home"].value.data, hits["work"].value.data) == ("Lisbon", "baker")
+    with service.refuses(Reason.VERSION_MISMATCH):
+        service.put("Braga", attribute="home", when=version_is(hits["home"].fact_version))
+    service.put("writer", attribute="work", when=version_is(hits["work"].fact_version))
+    assert {hit.memory.value.data for hit in service.search().hits} == {"Porto", "writer"}
+
+
 def test_a_fact_that_is_found_again_is_the_same_object_until_its_timeline_changes(service):
     service.put("Lisbon", attribute="home", valid_from=START - 9)
     service.put("Porto", attribute="work", valid_from=START - 9)

@@ -29,19 +29,21 @@ if TYPE_CHECKING:
 
 def memories_of(
     reader: RecordReader, resident: Resident, order: Sequence[bytes], revision: int
-) -> tuple[list[Memory | None], int]:
-    """Return the memories of these ids in their order, None where one is gone, and a revision.
+) -> tuple[list[Memory | None], list[int]]:
+    """Return the memories of these ids in their order, None where one is gone, and revisions.
 
-    They are as of that revision or newer, without the versions of their timelines.
+    Each is as of the revision at its place or newer, without the version of its timeline.
     """
     known = [resident.cache.get(one) for one in order]
-    missing = [UUID(bytes=one) for one, memory in zip(order, known, strict=True) if memory is None]
+    seen = [revision] * len(known)
+    missing = [place for place, memory in enumerate(known) if memory is None]
     if missing:
-        read, revision = reader.bare_memories(missing, None)
-        fresh = {one.bytes: memory for one, memory in read.items()}
-        resident.cache.add(fresh, revision)
-        known = [memory or fresh.get(one) for one, memory in zip(order, known, strict=True)]
-    return known, revision
+        read, read_at = reader.bare_memories([UUID(bytes=order[place]) for place in missing], None)
+        resident.cache.add({one.bytes: memory for one, memory in read.items()}, read_at)
+        for place in missing:
+            known[place] = read.get(UUID(bytes=order[place]))
+            seen[place] = read_at  # what was kept may be older
+    return known, seen
 
 
 def fill_fact_versions(
@@ -49,24 +51,21 @@ def fill_fact_versions(
     resident: Resident,
     memories: list[Memory],
     places: Sequence[int],
-    revision: int,
+    seen: Sequence[int],
 ) -> None:
-    """Fill in the versions of the timelines of some memories, as of the revision.
+    """Fill in the versions of the timelines of some memories, each as of its revision in ``seen``.
 
     A newer version beside an older row would let its reader overwrite what it has not seen.
     """
     facts = [place for place in places if memories[place].attribute]
-    if not facts:
-        return
-    bare = [memories[place] for place in facts]
-    by_id = {memory.id: memory for memory in bare}
-    reader.fill_fact_versions(by_id, revision)
-    filled = list(by_id.values())
-    resident.cache.swap(
-        (memory.id.bytes, memory, new) for memory, new in zip(bare, filled, strict=True)
-    )
-    for place, new in zip(facts, filled, strict=True):
-        memories[place] = new
+    for revision in {seen[place] for place in facts}:
+        bare = {place: memories[place] for place in facts if seen[place] == revision}
+        by_id = {memory.id: memory for memory in bare.values()}
+        reader.fill_fact_versions(by_id, revision)
+        filled = {place: by_id[memory.id] for place, memory in bare.items()}
+        resident.cache.swap((old.id.bytes, old, filled[place]) for place, old in bare.items())
+        for place, new in filled.items():
+            memories[place] = new
 
 
 def hits_of(

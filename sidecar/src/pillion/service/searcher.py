@@ -275,6 +275,7 @@ class Searcher:
             if window is None:
                 return None
             rows = [rows[place] for place in window]
+            seen = [seen[place] for place in window]
             memories = [one for one in map(read.__getitem__, window) if one is not None]
             steps.end("fetch")
             ids = [row[0] for row in rows]
