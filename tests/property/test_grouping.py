@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pillion.domain.diversity import diversified
 from pillion.domain.grouping import CosineBars, grouped, states_the_same, wording
-from pillion.domain.memory import Memory, MemoryKind, Source, SourceKind
+from pillion.domain.memory import FOREVER, Memory, MemoryKind, MemoryStatus, Source, SourceKind
 from pillion.domain.scope import Subject
 
+INSTANTS = {"as_of": 5, "now": 5}
 BARS = CosineBars(alone=0.9, changed=0.8, together=0.7, worded=0.6, less_relevant=0.1)
 TEXTS = (
     "The customer is on the Free plan.",
@@ -38,6 +39,9 @@ def candidates(draw: st.DrawFn) -> list[Memory]:
             text=draw(st.sampled_from(TEXTS)),
             source=Source(SourceKind.USER_STATEMENT),
             valid_from=draw(st.integers(0, 4)),
+            valid_to=draw(st.sampled_from([FOREVER, FOREVER, FOREVER, 5])),
+            status=draw(st.sampled_from([MemoryStatus.STATED] * 3 + [MemoryStatus.CANDIDATE])),
+            expires_at=draw(st.sampled_from([FOREVER, FOREVER, FOREVER, 5])),
             created_at=0,
             updated_at=0,
         )
@@ -64,7 +68,7 @@ def test_only_places_within_a_group_change(data, memories, query):
     relevance = data.draw(
         st.lists(st.sampled_from([None, 0.0, 0.5]), min_size=len(memories), max_size=len(memories))
     )
-    found = grouped(memories, query, rows(alike, len(memories)), bars, relevance)
+    found = grouped(memories, query, rows(alike, len(memories)), bars, relevance, **INSTANTS)
     assert sorted(found.order) == list(range(len(memories)))
     groups: dict[int, set[int]] = {}
     for follower, leader in found.leader.items():
@@ -72,6 +76,8 @@ def test_only_places_within_a_group_change(data, memories, query):
         groups.setdefault(leader, {leader}).add(follower)
         one, later = memories[follower], memories[leader]
         assert one.valid_from < later.valid_from
+        assert later.valid_to == later.expires_at == FOREVER, "what is over leads nobody"
+        assert later.status is not MemoryStatus.CANDIDATE, "nor does a guess"
         if bars is not None and None not in (relevance[leader], relevance[follower]):
             assert relevance[leader] >= relevance[follower] - bars.less_relevant
         assert (one.subject, one.context, one.kind) == (later.subject, later.context, later.kind)
@@ -92,13 +98,15 @@ def test_only_places_within_a_group_change(data, memories, query):
 @given(st.data(), candidates())
 def test_grouping_twice_changes_nothing_more(data, memories):
     alike = cosines(data, len(memories))
-    order = grouped(memories, "", rows(alike, len(memories)), BARS, [0.0] * len(memories)).order
+    same = [0.0] * len(memories)
+    order = grouped(memories, "", rows(alike, len(memories)), BARS, same, **INSTANTS).order
     again = grouped(
         [memories[place] for place in order],
         "",
         rows(lambda one, other: alike(order[one], order[other]), len(order)),
         BARS,
-        [0.0] * len(order),
+        same,
+        **INSTANTS,
     )
     assert again.order == tuple(range(len(memories)))
 

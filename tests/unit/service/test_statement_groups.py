@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from pillion.domain.memory import MemoryKind
+from pillion.domain.memory import MemoryKind, Source, SourceKind
 from pillion.domain.queries import (
     Filter,
     OlderStatements,
@@ -16,7 +16,15 @@ from pillion.domain.queries import (
 from pillion.domain.scope import Subject
 from pillion.service import arranging
 from pillion_testing.fakes import DAY, START
-from pillion_testing.service import add, floats, lmdb_service, put_fact, ram_service, retract
+from pillion_testing.service import (
+    EVERYTHING,
+    add,
+    floats,
+    lmdb_service,
+    put_fact,
+    ram_service,
+    retract,
+)
 
 PLAIN = RankingProfile(recency_weight=0.0)
 ONLY_IMPORTANCE = RankingProfile(relevance_weight=0.0, recency_weight=0.0, importance_weight=1.0)
@@ -168,6 +176,24 @@ def test_a_statement_that_no_longer_holds_leads_nothing(service):
     answer = service.search(ranking=ONLY_IMPORTANCE, read=then)
     assert [hit.memory.id for hit in answer.hits][:2] == [taken_back.id, ended.id]
     assert [hit.older for hit in answer.hits] == [False, True, True]
+
+
+@pytest.mark.parametrize("over", ["retracted", "expired", "ended", "to come", "guessed"])
+def test_what_is_not_so_leads_nothing_even_where_it_is_asked_for(service, over):
+    """Else a search for everything would fold what is so into what was taken back."""
+    service.write(said(FREE, 9))
+    times = {"ended": {"valid_to": START - DAY}}.get(over, {})
+    source = Source(SourceKind.INFERENCE if over == "guessed" else SourceKind.USER_STATEMENT)
+    days_ago = -1 if over == "to come" else 2
+    later = service.one(said(PRO, days_ago, source=source, **times)).id
+    if over == "retracted":
+        service.write(retract(later))
+    elif over == "expired":
+        service.forget(ids=(later,))
+    for older in OlderStatements:
+        answer = service.search(PRO, filter=EVERYTHING, older_statements=older)
+        assert sorted(texts(answer)) == [FREE, PRO]
+        assert not any(hit.older or hit.folded for hit in answer.hits)
 
 
 def test_superseded_rows_of_a_fact_never_compete(service):

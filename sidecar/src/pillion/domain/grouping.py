@@ -11,7 +11,9 @@ Two memories state the same thing when subject, context and kind are the same an
     half of their words are common to both; or
   - their vectors do, by bars that were measured for the embedder: a lower one where the newer
     statement says that something changed, or where some words are common;
-  - the later one answers the query about as well, where relevance was measured; and
+  - the later one answers the query about as well, where relevance was measured;
+  - the later one counts: it holds at the instant asked about, nothing took it back or out of
+    recall, and it is no guess (a search may ask for such, and they lead nobody); and
   - the query does not tell them apart: it has no name or number that the older statement has and
     the newer one lacks, and where one is the other with some words replaced, no such word at all
     ("When is Anna's birthday?" is not answered by a newer statement of Ben's).
@@ -28,7 +30,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pillion.domain.little_words import CHANGE, LITTLE
-from pillion.domain.memory import MemoryKind
+from pillion.domain.memory import MemoryKind, MemoryStatus
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -247,6 +249,9 @@ def grouped(
     cosines: Callable[[int], Sequence[float | None]],
     bars: CosineBars | None,
     relevances: Sequence[float | None],
+    *,
+    as_of: int,
+    now: int,
 ) -> Grouped:
     """Order a candidate list so that in each group the latest statement leads.
 
@@ -262,6 +267,8 @@ def grouped(
             Not asked for without ``bars``.
         bars: What cosines mean in their space; None: it was not measured.
         relevances: Of the candidates' vectors to the query's, 0..1; None: one of them is absent.
+        as_of: Of valid time: what does not hold then leads no group.
+        now: By which expiry is judged.
     """
     asked = wording(query) if query else None
     places = [place for place, one in enumerate(memories) if _is_grouped(one)]
@@ -287,7 +294,8 @@ def grouped(
                 leader[place] = rival.place
                 break
         else:
-            rivals.append(_Leader(place, one, words, words.bits, len(words.topic)))
+            if _may_lead(one, as_of, now):
+                rivals.append(_Leader(place, one, words, words.bits, len(words.topic)))
     order = list(range(len(memories)))
     for group in members.values():
         for to, place in zip(sorted(group), group, strict=True):
@@ -297,6 +305,15 @@ def grouped(
 
 def _answers_less(later: float | None, earlier: float | None, bars: CosineBars) -> bool:
     return later is not None and earlier is not None and later < earlier - bars.less_relevant
+
+
+def _may_lead(memory: Memory, as_of: int, now: int) -> bool:
+    """Return whether a memory counts by itself, whatever a search asks to see beside such."""
+    return (
+        memory.valid_at(as_of)
+        and memory.recallable_at(now)
+        and memory.status is not MemoryStatus.CANDIDATE
+    )
 
 
 def _is_grouped(memory: Memory) -> bool:

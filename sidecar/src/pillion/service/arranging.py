@@ -133,6 +133,9 @@ def arranged(
     memories: Sequence[Memory],
     space: EmbedderIdentity | None,
     vectors: Vectors,
+    *,
+    as_of: int,
+    now: int,
 ) -> Arranged:
     """Return the hits of a window, at most ``top_k``.
 
@@ -142,6 +145,8 @@ def arranged(
         memories: The window.
         space: What its vectors are of.
         vectors: The window's vectors, asked for only where they matter.
+        as_of: Of valid time.
+        now: Of recorded time.
     """
     likeness = _Likeness(memories, space, vectors)
     order = diversified(
@@ -157,6 +162,8 @@ def arranged(
         functools.partial(likeness.row, order),
         bars,
         [likeness.scaled(rows[place][5]) for place in order],
+        as_of=as_of,
+        now=now,
     )
     crowded = 2 * len(found.leader) >= len(memories) > 1
     if query.older_statements is not OlderStatements.FOLD:

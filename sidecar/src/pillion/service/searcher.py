@@ -180,6 +180,8 @@ class Searcher:
                 memories,
                 space,
                 functools.partial(past.unit_vectors, ids, space),
+                as_of=moment.as_of,
+                now=moment.now,
             )
             more = wider(window, found, len(ids))
             if more is None:
@@ -285,6 +287,8 @@ class Searcher:
                 memories,
                 view.space,
                 functools.partial(table_vectors, view.table, ids),
+                as_of=as_of,
+                now=now,
             )
             steps.end("arrange")
             more = wider(search["k"], found, len(ranked.hits))
