@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from pillion.domain.queries import SearchPath
 from pillion.service import ServiceSettings, index_recall, index_snapshots, indexing
-from pillion_storage.api import Batch
+from pillion_storage.api import Batch, StoreFailed
 from pillion_storage.index import snapshot as files
 from pillion_storage.index.graph_state import layout_of
 from pillion_storage.index.hnsw import EF_CONSTRUCTION, HnswIndex, M
@@ -135,6 +135,36 @@ def test_after_a_restart_only_what_changed_is_taken_up(opened, added, sealed):
         answer = service.search(vector=rows[place].tobytes(), top_k=1)
         assert answer.path is SearchPath.INDEX
         assert answer.hits[0].memory.text == f"memory {place}"
+
+
+def test_a_feed_that_cannot_be_read_at_the_start_costs_a_build_and_nothing_else(
+    opened, monkeypatch, caplog
+):
+    """The index's thread must outlive it: who else would ever build the index?"""
+    rows = vectors(400)
+    service = opened()
+    fill(service, rows)
+    settled(service)
+    service = opened()
+    fill(service, vectors(1, seed=5), start=400)
+
+    def failing(self, revision, ids_max):
+        with monkeypatch.context() as patched:
+            patched.setattr(self, "_store", Feedless())
+            return changed_since(self, revision, ids_max)
+
+    class Feedless:
+        def changes(self, *_, **__):
+            raise StoreFailed("the disk is ill")
+
+    changed_since = index_snapshots.PartitionSnapshots.changed_since
+    monkeypatch.setattr(index_snapshots.PartitionSnapshots, "changed_since", failing)
+    with caplog.at_level(logging.WARNING):
+        ann = settled(service)
+    assert "what changed since can't be read" in caplog.text
+    assert (ann.vectors, ann.lag) == (401, 0)
+    answer = service.search(vector=rows[7].tobytes(), top_k=1)
+    assert (answer.path, answer.hits[0].memory.text) == (SearchPath.INDEX, "memory 7")
 
 
 def test_closing_keeps_what_is_worth_it(opened, added):

@@ -212,7 +212,7 @@ class PartitionSnapshots:
         """Return the ids of all memories changed after a revision.
 
         Raises:
-            SnapshotUnusable: they are more than ``ids_max``, or the feed no longer says.
+            SnapshotUnusable: they are more than ``ids_max``, or the feed does not say.
         """
         changed: set[bytes] = set()
         while True:
@@ -220,6 +220,8 @@ class PartitionSnapshots:
                 page = self._store.changes(self._partition, revision, limit=_FEED_STEP)
             except HistoryGone:
                 raise SnapshotUnusable("the feed no longer says what changed since") from None
+            except StoreError as error:
+                raise SnapshotUnusable(f"what changed since can't be read: {error}") from None
             for change in page.changes:
                 changed.update(
                     key[1:_MEMORY_ID_END] for key, _ in change.keys if key[:1] in _FAMILIES
