@@ -107,6 +107,12 @@ bench: setup ## Measure, beside floors, and keep the runs under benchmarks/runs
 	@$(BIN)/pytest -q benchmarks/micro/test_index.py
 	@$(BIN)/python benchmarks/report.py
 
+PEERS ?= $(HOME)/.cache/pillion-peers
+.PHONY: bench-peers
+bench-peers: setup ## Measure beside other products, installed into PEERS, and keep the run
+	@$(BIN)/python benchmarks/peers/run.py --environments $(PEERS) --keep
+	@$(BIN)/python benchmarks/report.py
+
 .PHONY: wheels
 wheels: setup ## Build the wheels of all distributions into dist/
 	@rm -rf dist

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.charts import grouped_bars
+from benchmarks.peers.section import peers
+from benchmarks.tables import table, verdict
 
 ROOT = Path(__file__).resolve().parent.parent
 RUNS = ROOT / "benchmarks" / "runs"
@@ -40,13 +42,6 @@ def latest() -> dict[str, Run]:
     return found
 
 
-def table(header: list[str], rows: list[list[object]]) -> str:
-    """Return a Markdown table."""
-    lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
-    lines += ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows]
-    return "\n".join(lines)
-
-
 def provenance(run: Run) -> str:
     """Return where a run came from."""
     machine = run["machine"]
@@ -54,13 +49,6 @@ def provenance(run: Run) -> str:
         f"{run['at']}, {machine['processor']}, {machine['cores']} cores, commit "
         f"{run['commit']}: `{run['command']}` ({run['file']})"
     )
-
-
-def verdict(value: float, bound: float, *, at_least: bool = False) -> str:
-    """Say whether a figure keeps its target."""
-    kept = value >= bound if at_least else value <= bound
-    word = "at least" if at_least else "at most"
-    return f"{value:g} x ({'kept' if kept else 'NOT kept'}: {word} {bound:g})"
 
 
 PERCENTILES = ("p50_ms", "p90_ms", "p99_ms", "max_ms")
@@ -368,6 +356,7 @@ def index_restart(run: Run) -> str:
 SECTIONS: dict[str, Callable[[Run], str]] = {
     "search_latency_10000": search_latency,
     "get_latency": get_latency,
+    "peers": peers,
     "micro_ranker": ranker,
     "micro_storage": storage,
     "cas_contention_16": cas_contention,
