@@ -120,6 +120,23 @@ def test_a_partition_larger_than_the_budget_is_loaded_once_and_stays(service):
     assert residents.peek(A).memory_bytes > 1
 
 
+def test_the_order_of_turns_counts_from_the_first_search_by_words_on():
+    service = made(None)
+    count = 300
+    for first in range(0, count, 50):
+        turns = (add(f"turn {first + n}", session_id="s") for n in range(50))
+        service.write(*turns, partition=A)
+    found(service, A)
+    resident = residents_of(service).peek(A)
+    before = resident.memory_bytes
+    words = resident.view.table.memory_bytes()
+    service.search("turn", partition=A)
+    words = resident.view.table.memory_bytes() - words
+    # Beside the words: a place of 24 bytes, a tuple and a loan for each, in two dictionaries.
+    assert 300 * count < resident.memory_bytes - before - words < 3000 * count
+    service.close()
+
+
 def test_a_partition_that_grows_is_measured_again(monkeypatch):
     monkeypatch.setattr("pillion.service.residents.USES_BETWEEN_MEASURES", 4)
     service = made(None)

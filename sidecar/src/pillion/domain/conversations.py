@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 REACH: Final = len(BORROWED_WEIGHTS)
 """How many turns a turn reaches: back to borrow, and ahead to lend."""
 
+TURN_BYTES: Final = 400
+"""What a turn takes here: its place and id, a tuple, a number, and their entries."""
+
 # From how many new turns on sorting a conversation again is cheaper than finding each its place.
 _SORT_FROM: Final = 32
 _SIGN: Final = 1 << 63
@@ -52,6 +55,11 @@ class Conversations:
 
     def __len__(self) -> int:
         return len(self._turns)
+
+    @property
+    def memory_bytes(self) -> int:
+        """About how many bytes it takes."""
+        return len(self._turns) * TURN_BYTES
 
     def put(self, turns: Iterable[Turn]) -> set[bytes]:
         """Add turns, or replace those of the same ids; the last of an id counts.

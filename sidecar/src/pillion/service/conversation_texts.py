@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 # Turns whose lent text is kept at hand: conversations come in their order, mostly.
 LOANS_KEPT: Final = 4096
 READ_ROWS: Final = 2048
+# A loan of usual length with its entry.
+_LOAN_BYTES: Final = 400
 
 _Loan = tuple[int, str]
 """Until when a turn lends, and what."""
@@ -52,6 +54,11 @@ class ConversationTexts:
         self._conversations = Conversations()
         self._loans: dict[bytes, _Loan] = {}
         self._owed: set[bytes] = set()
+
+    @property
+    def memory_bytes(self) -> int:
+        """About how many bytes it takes."""
+        return self._conversations.memory_bytes + len(self._loans) * _LOAN_BYTES
 
     def note(self, memories: Sequence[Memory]) -> None:
         """Take up memories as they are now. Those that borrow of them are owed a new text."""

@@ -90,9 +90,10 @@ class Resident:
 
     @property
     def memory_bytes(self) -> int:
-        """Bytes that the table, the index and the decoded memories take."""
-        view = self.view
-        return view.table.memory_bytes() + view.ann.memory_bytes + self.cache.memory_bytes
+        """Bytes that the table, the index, the decoded memories and the turns' order take."""
+        view, texts = self.view, self._texts
+        turns = texts.memory_bytes if texts is not None else 0
+        return view.table.memory_bytes() + view.ann.memory_bytes + self.cache.memory_bytes + turns
 
     def refresh(self, *, words: bool = False) -> int:
         """Apply every commit so far; return a revision that the table holds in full.
