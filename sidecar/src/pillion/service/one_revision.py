@@ -4,6 +4,10 @@ Each of several searches may see a newer revision than the one before. After the
 read: where nothing that matters changed since the first revision, all of them saw, of what
 matters, the state of that revision. Otherwise they are made again, and after a few times that
 revision is read as a past one, which is slower and which nothing can disturb.
+
+What a word weighs follows from every memory of the partition, so a write about another subject may
+change the order that a search by words gives. That alone makes nothing be read again: where many
+write, every such read would end as one of the past, which goes through the whole partition.
 """
 
 from __future__ import annotations
