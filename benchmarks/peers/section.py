@@ -20,12 +20,14 @@ def peers(run: dict[str, Any]) -> str:
         ]
         header = ["", "found by", "kept in", "recall", "searches", "p50 ms", "p99 ms", "p50 / ours"]
         parts.append(f"{size['memories']:,} memories:\n\n" + table(header, rows))
+    stores = "in memory" if results["stores_in_memory"] else "on disk"
     return (
         f"## In process, beside other products, k = {results['top_k']}\n\n"
         f"The same {results['dimension']}-dimensional vectors ({results['vectors']}) and queries "
         "for all, no RPC, one caller, everybody at its defaults in a process of its own, in turns. "
         "Recall is against brute force. Ours is the whole search of the server but its messages; "
-        "products that keep data in memory only, or no texts, do less.\n\n" + "\n\n".join(parts)
+        "products that keep data in memory only, or no texts, do less. Only searches are timed, "
+        f"and every folder was {stores}.\n\n" + "\n\n".join(parts)
     )
 
 
@@ -40,5 +42,7 @@ def _peer_row(
     bound = results["at_least"][name]
     if ratio and bound is not None and (bound > 1 or memories <= EQUAL_RECALL_MEMORIES_MAX):
         ratio = verdict(one["ratio_p50"], bound, at_least=True)
-    effort = f" (ef {one['effort']})" if "effort" in one else ""
+    effort = ""
+    if "effort" in one:
+        effort = f" (ef {one['effort']}; {one['recall_at_default']:g} with its default)"
     return [*about, f"{one['recall']:g}{effort}", one["count"], one["p50_ms"], one["p99_ms"], ratio]

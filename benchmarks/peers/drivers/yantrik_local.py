@@ -1,7 +1,11 @@
-"""YantrikDB, embedded: recall by vector, importance and recency; recalls don't reinforce."""
+"""YantrikDB, embedded, with its own HNSW graph.
+
+It ranks by vector, importance and recency; a recall here does not reinforce what it returns.
+"""
 
 from __future__ import annotations
 
+import time
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
@@ -24,8 +28,17 @@ class YantrikLocal:
 
     def add(self, first: int, vectors: Any, texts: list[str]) -> None:
         for place, (vector, text) in enumerate(zip(vectors, texts, strict=True)):
-            self._store.record(text, embedding=vector.tolist(), namespace="mira", importance=0.5)
+            self._record(text, vector.tolist())
             self._numbers[text] = first + place
+
+    def _record(self, text: str, vector: list[float]) -> None:
+        while True:
+            try:
+                self._store.record(text, embedding=vector, namespace="mira", importance=0.5)
+            except yantrikdb.Backpressure:
+                time.sleep(0.05)  # what it asks for
+            else:
+                return
 
     def ready(self) -> None:
         """Nothing."""
