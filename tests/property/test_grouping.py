@@ -61,6 +61,10 @@ def rows(alike, count):
     return lambda one: [alike(one, other) for other in range(count)]
 
 
+def likenesses(alike, best):
+    return lambda one: [alike(one, other) or 0.0 for other in range(len(best))]
+
+
 @given(st.data(), candidates(), st.sampled_from(["", "Which plan?", "When is the gym?"]))
 def test_only_places_within_a_group_change(data, memories, query):
     bars = data.draw(st.none() | st.just(BARS))
@@ -117,35 +121,34 @@ scores = st.lists(st.floats(0, 1, width=32), max_size=12).map(lambda one: sorted
 @given(st.data(), scores, st.floats(0, 1), st.integers(1, 12))
 def test_a_diverse_order_is_an_order_that_begins_with_the_best(data, best, diversity, wanted):
     alike = cosines(data, len(best))
-    order = diversified(
-        best, lambda one, other: alike(one, other) or 0.0, diversity=diversity, wanted=wanted
-    )
+    asked: list[int] = []
+
+    def likeness(one):
+        asked.append(one)
+        return likenesses(alike, best)(one)
+
+    order = diversified(best, likeness, diversity=diversity, wanted=wanted)
+    assert len(asked) == len(set(asked)), "once for each that was chosen"
     assert sorted(order) == list(range(len(best)))
     assert order[:1] == [0][: len(best)]
-    again = diversified(
-        best, lambda one, other: alike(one, other) or 0.0, diversity=diversity, wanted=wanted
-    )
+    again = diversified(best, likenesses(alike, best), diversity=diversity, wanted=wanted)
     assert order == again
 
 
 @given(st.data(), scores)
 def test_no_diversity_is_the_plain_order(data, best):
     alike = cosines(data, len(best))
-    order = diversified(best, lambda a, b: alike(a, b) or 0.0, diversity=0.0, wanted=len(best))
+    order = diversified(best, likenesses(alike, best), diversity=0.0, wanted=len(best))
     assert order == list(range(len(best)))
 
 
 @given(st.data(), scores, st.floats(0.01, 1))
 def test_each_choice_is_the_best_by_the_formula(data, best, diversity):
     alike = cosines(data, len(best))
-
-    def likeness(one, other):
-        return alike(one, other) or 0.0
-
-    order = diversified(best, likeness, diversity=diversity, wanted=len(best))
+    order = diversified(best, likenesses(alike, best), diversity=diversity, wanted=len(best))
 
     def gain(place, chosen):
-        nearest = max((likeness(place, one) for one in chosen), default=0.0)
+        nearest = max((alike(place, one) or 0.0 for one in chosen), default=0.0)
         return (1 - diversity) * best[place] - diversity * nearest
 
     for at in range(1, len(order)):
@@ -154,9 +157,8 @@ def test_each_choice_is_the_best_by_the_formula(data, best, diversity):
 
 
 def test_twins_make_room_at_once_when_diversity_is_all_that_counts():
-    order = diversified(
-        [0.9, 0.8, 0.1], lambda a, b: float({a, b} == {0, 1}), diversity=1, wanted=3
-    )
+    twins = [[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+    order = diversified([0.9, 0.8, 0.1], twins.__getitem__, diversity=1, wanted=3)
     assert order == [0, 2, 1]
 
 

@@ -260,6 +260,25 @@ def test_without_vectors_diversity_goes_by_words(service):
     ]
 
 
+def test_of_two_memories_vectors_say_how_alike_they_are_only_where_both_have_one(service):
+    """To the first the second is 0 by vectors and 1 by words, the third 1/5 and the last 0."""
+    service.write(
+        add("red house lake", importance=0.9, vector=floats(1, 0)),
+        add("Red house, lake!", importance=0.5, vector=floats(0, 1)),
+        add("red concert spring", importance=0.65),
+        add("green", importance=0.5),
+    )
+    diverse = replace(ONLY_IMPORTANCE, diversity=0.5)
+    answer = service.search(ranking=diverse, top_k=4)
+    # 0.5 x 0.5 - 0.5 x 0 is more than 0.5 x 0.65 - 0.5 x 1/5.
+    assert texts(answer) == [
+        "red house lake",
+        "Red house, lake!",
+        "green",
+        "red concert spring",
+    ]
+
+
 def test_no_diversity_is_the_plain_answer(service):
     service.write(*(add(f"one {n}", importance=n / 9, vector=floats(n, 1)) for n in range(9)))
     plain = service.search(vector=floats(1, 0))

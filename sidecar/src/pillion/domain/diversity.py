@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def diversified(
     scores: Sequence[float],
-    likeness: Callable[[int, int], float],
+    likeness: Callable[[int], Sequence[float]],
     *,
     diversity: float,
     wanted: int,
@@ -28,7 +28,7 @@ def diversified(
 
     Args:
         scores: Those of the candidates, best first, 0..1.
-        likeness: That of the candidates at two places, 0..1; it is the same both ways.
+        likeness: That of the candidate at a place to each, 0..1; it is the same both ways.
         diversity: 0..1.
         wanted: How many are chosen by the rule; the others follow in their old order.
     """
@@ -36,17 +36,11 @@ def diversified(
     if diversity <= 0.0 or not left:
         return left
     chosen = [left.pop(0)]
+    own = [(1.0 - diversity) * score for score in scores]
     nearest = [0.0] * len(scores)
     while left and len(chosen) < wanted:
-        for place in left:
-            nearest[place] = max(nearest[place], likeness(place, chosen[-1]))
-        best = max(
-            left,
-            key=lambda place: (
-                (1.0 - diversity) * scores[place] - diversity * nearest[place],
-                -place,
-            ),
-        )
+        nearest = list(map(max, nearest, likeness(chosen[-1])))
+        best = max(left, key=lambda place: own[place] - diversity * nearest[place])  # the first
         left.remove(best)
         chosen.append(best)
     return chosen + left

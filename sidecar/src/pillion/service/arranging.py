@@ -151,7 +151,7 @@ def arranged(
     likeness = _Likeness(memories, space, vectors)
     order = diversified(
         [row[1] for row in rows],
-        likeness.of,
+        likeness.to_each,
         diversity=query.ranking.diversity,
         wanted=query.top_k + limits.WINDOW_MORE_MIN,
     )
@@ -189,6 +189,8 @@ class _Likeness:
         self._vectors = vectors
         self._cosines: NDArray[np.float32] | None = None
         self._has: Sequence[bool] = ()
+        # A bit for each word of the window: a thousand sets are compared with each other.
+        self._words: list[int] | None = None
 
     def cosine(self, one: int, other: int) -> float | None:
         """Return the cosine of two memories; None: one has no vector."""
@@ -220,11 +222,29 @@ class _Likeness:
             return None
         return min(1.0, max(0.0, (cosine - self._floor) / (1.0 - self._floor)))
 
-    def of(self, one: int, other: int) -> float:
-        """Return the likeness of two memories, 0..1: of vectors, or else of words."""
-        cosine = self.cosine(one, other)
-        if cosine is not None:
-            return self.scaled(cosine) or 0.0
-        first, second = (wording(self._memories[place].text).every for place in (one, other))
-        either = first | second
-        return len(first & second) / len(either) if either else 0.0
+    def to_each(self, one: int) -> list[float]:
+        """Return the likeness of one memory to each, 0..1: of vectors, or else of words."""
+        self.cosine(one, one)
+        if self._cosines is None or not self._has[one]:
+            return self._by_words(one)
+        cosines = self._cosines[one].tolist()
+        meant = [self.scaled(cosine) or 0.0 for cosine in cosines]
+        if all(self._has):
+            return meant
+        words = self._by_words(one)
+        return [meant[at] if has else words[at] for at, has in enumerate(self._has)]
+
+    def _by_words(self, one: int) -> list[float]:
+        """Return which share of two texts' words is common to both, for one and each."""
+        if self._words is None:
+            places: dict[str, int] = {}
+            self._words = [
+                sum(
+                    1 << places.setdefault(word, len(places)) for word in wording(memory.text).every
+                )
+                for memory in self._memories
+            ]
+        words = self._words[one]
+        shared = [(words & other).bit_count() for other in self._words]
+        either = [(words | other).bit_count() for other in self._words]
+        return [of / all_ if all_ else 0.0 for of, all_ in zip(shared, either, strict=True)]
