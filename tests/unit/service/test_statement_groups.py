@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from pillion.domain.grouping import SERIES_MAX
 from pillion.domain.memory import MemoryKind, Source, SourceKind
 from pillion.domain.queries import (
     Filter,
@@ -292,3 +293,19 @@ def test_a_window_has_bounds():
     diverse = RankingProfile(diversity=0.1)
     assert arranging.window_of(SearchQuery(top_k=1, ranking=diverse)) == 64
     assert arranging.window_of(SearchQuery(top_k=100, ranking=diverse)) == 400
+
+
+@pytest.mark.parametrize("count", [SERIES_MAX + 1, SERIES_MAX + 2, 60])
+def test_records_of_a_series_are_not_older_statements_of_the_last(service, count):
+    """They differ in numbers alone. A few may be one thing that changed; many are many things."""
+    service.write(
+        *(
+            said(f"The report for account {n} is due on Friday.", 90 - n, importance=1 - n / 100)
+            for n in range(count)
+        )
+    )
+    answer = service.search(ranking=ONLY_IMPORTANCE, top_k=count)
+    scores = [hit.score for hit in answer.hits]
+    in_order = count > SERIES_MAX + 1
+    assert (scores == sorted(scores, reverse=True)) is in_order
+    assert any(hit.older for hit in answer.hits) is not in_order

@@ -16,14 +16,17 @@ Two memories state the same thing when subject, context and kind are the same an
     recall, and it is no guess (a search may ask for such, and they lead nobody); and
   - the query does not tell them apart: it has no name or number that the older statement has and
     the newer one lacks, and where one is the other with some words replaced, no such word at all
-    ("When is Anna's birthday?" is not answered by a newer statement of Ben's).
+    ("When is Anna's birthday?" is not answered by a newer statement of Ben's); and
+  - they are not among many that differ in numbers alone: those are a series of records.
 
 Measured by benchmarks/quality/updated_statements.py; see docs/adr/0021.
 """
 
 from __future__ import annotations
 
+import enum
 import functools
+import itertools
 import re
 from collections import Counter
 from dataclasses import dataclass
@@ -53,6 +56,10 @@ WORDS_MAX: Final = 64
 _LETTERS_MIN: Final = 3
 _STEM_MIN: Final = 4
 _CACHED_TEXTS: Final = 4096
+_CACHED_WORDS: Final = 16_384
+# More memories than these that differ from the latest in numbers alone are the records of a series
+# (a report for each account, a reading for each day), none of which is out of date.
+SERIES_MAX: Final = 8
 # A prime, so that every byte of a word counts.
 _BITS: Final = 1021
 
@@ -72,6 +79,7 @@ class Wording:
         topic: What it is about: stems without names, numbers, little words and words of change.
         names: Stems of numbers and of what may be a name: capitalised, or the first of a sentence.
         every: Both.
+        pattern: Both, but for numbers: what the records of a series have in common.
         sequence: All words as they stand, at most `WORDS_MAX`.
         changes: Whether it has a word of change.
         bits: One for each word of the topic, by its bytes: what two have in common says how
@@ -81,6 +89,7 @@ class Wording:
     topic: frozenset[str]
     names: frozenset[str]
     every: frozenset[str]
+    pattern: frozenset[str]
     sequence: tuple[str, ...]
     changes: bool
     bits: int
@@ -118,10 +127,12 @@ class Grouped:
     Attributes:
         order: The list's places in their new order.
         leader: For each place that follows in a group, the place of the memory that leads it.
+        records: How many would follow, were they not the records of a series.
     """
 
     order: tuple[int, ...]
     leader: dict[int, int]
+    records: int
 
 
 @functools.lru_cache(maxsize=_CACHED_TEXTS)
@@ -129,33 +140,67 @@ def wording(text: str) -> Wording:
     """Return the words of a text."""
     topic: set[str] = set()
     names: set[str] = set()
+    numbers: set[str] = set()
     sequence: list[str] = []
     changes = False
-    for place, found in enumerate(_WORD.finditer(text)):
-        if place == WORDS_MAX:
-            break
-        word = found[0]
-        lower = word.lower()
+    for found in itertools.islice(_WORD.finditer(text), WORDS_MAX):
+        lower, sort, stems = _word(found[0])
         sequence.append(lower)
-        changes = changes or lower in CHANGE
-        if _UNSPACED.search(word):
-            topic.update(word[at : at + 2] for at in range(max(1, len(word) - 1)))
-        elif any(letter.isdigit() for letter in word):
-            names.add(lower)
-        elif lower in LITTLE or lower in CHANGE or len(word) < _LETTERS_MIN:
-            continue
-        elif not word[0].isupper():
-            topic.add(_stem(lower))
-        else:
-            names.add(_stem(lower))
+        if sort is _Sort.TOPIC:
+            topic.update(stems)
+        elif sort is _Sort.NUMBER:
+            numbers.update(stems)
+        elif sort is _Sort.NAME:
+            names.update(stems)
             if _begins_sentence(text, found.start()):
-                topic.add(_stem(lower))
+                topic.update(stems)
+        elif sort is _Sort.CHANGE:
+            changes = True
+            topic.update(stems)
     bits = 0
     for one in topic:
-        bits |= 1 << int.from_bytes(one.encode(), "little") % _BITS
+        bits |= _bit(one)
+    pattern = frozenset(topic | names)
     return Wording(
-        frozenset(topic), frozenset(names), frozenset(topic | names), tuple(sequence), changes, bits
+        topic=frozenset(topic),
+        names=frozenset(names | numbers),
+        every=pattern | numbers,
+        pattern=pattern,
+        sequence=tuple(sequence),
+        changes=changes,
+        bits=bits,
     )
+
+
+class _Sort(enum.Enum):
+    """What a word is to a statement."""
+
+    TOPIC = enum.auto()
+    NUMBER = enum.auto()
+    NAME = enum.auto()
+    CHANGE = enum.auto()
+    LITTLE = enum.auto()
+
+
+@functools.lru_cache(maxsize=_CACHED_WORDS)
+def _word(word: str) -> tuple[str, _Sort, tuple[str, ...]]:
+    """Return a word in lower case, what it is, and what stands for it."""
+    lower = word.lower()
+    if _UNSPACED.search(word):
+        pairs = tuple(word[at : at + 2] for at in range(max(1, len(word) - 1)))
+        return lower, _Sort.CHANGE if lower in CHANGE else _Sort.TOPIC, pairs
+    if any(letter.isdigit() for letter in word):
+        return lower, _Sort.NUMBER, (lower,)
+    if lower in CHANGE:
+        return lower, _Sort.CHANGE, ()
+    if lower in LITTLE or len(word) < _LETTERS_MIN:
+        return lower, _Sort.LITTLE, ()
+    return lower, _Sort.NAME if word[0].isupper() else _Sort.TOPIC, (_stem(lower),)
+
+
+@functools.lru_cache(maxsize=_CACHED_WORDS)
+def _bit(word: str) -> int:
+    return 1 << int.from_bytes(word.encode(), "little") % _BITS
 
 
 def _begins_sentence(text: str, at: int) -> bool:
@@ -297,10 +342,22 @@ def grouped(
             if _may_lead(one, as_of, now):
                 rivals.append(_Leader(place, one, words, words.bits, len(words.topic)))
     order = list(range(len(memories)))
+    records = 0
     for group in members.values():
+        for record in _series(memories, group):
+            group.remove(record)
+            del leader[record]
+            records += 1
         for to, place in zip(sorted(group), group, strict=True):
             order[to] = place
-    return Grouped(tuple(order), leader)
+    return Grouped(tuple(order), leader, records)
+
+
+def _series(memories: Sequence[Memory], group: Sequence[int]) -> list[int]:
+    """Return the followers in a group that are records of its leader's series."""
+    pattern = wording(memories[group[0]].text).pattern
+    alike = [place for place in group[1:] if wording(memories[place].text).pattern == pattern]
+    return alike if len(alike) > SERIES_MAX else []
 
 
 def _answers_less(later: float | None, earlier: float | None, bars: CosineBars) -> bool:

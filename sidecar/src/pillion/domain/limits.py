@@ -49,6 +49,8 @@ WINDOW_MORE_MIN: Final = 10
 DIVERSITY_WINDOW_MIN: Final = 64
 # How far they are followed where repeated statements fill most of them.
 WINDOW_MAX: Final = 512
+# The same where they are the records of a series, which seldom have a later statement at all.
+SERIES_WINDOW_MAX: Final = 128
 # Candidates that a trace tells of; the contract's own number.
 TRACE_CANDIDATES_MAX: Final = 200
 PAGE_SIZE_DEFAULT: Final = 50

@@ -54,13 +54,14 @@ class Pick(NamedTuple):
 
 
 class Arranged(NamedTuple):
-    """The hits of a window, and whether older statements fill most of it.
+    """The hits of a window, and how far to look for what older statements may keep out of it.
 
-    Where they do, the latest statement may be the one that they keep out.
+    Where they fill most of a window, that may be the latest statement. The records of a series may
+    be such as well, of a thing that a query names; a vector alone names none.
     """
 
     picks: list[Pick]
-    crowded: bool
+    window_max: int
 
 
 def wider(window: int, found: Arranged, ranked: int) -> int | None:
@@ -71,9 +72,9 @@ def wider(window: int, found: Arranged, ranked: int) -> int | None:
         found: What was made of them.
         ranked: How many there were.
     """
-    if not found.crowded or ranked < window or window >= limits.WINDOW_MAX:
+    if ranked < window or window >= found.window_max:
         return None
-    return min(4 * window, limits.WINDOW_MAX)
+    return min(4 * window, found.window_max)
 
 
 def window_of(query: SearchQuery) -> int:
@@ -165,17 +166,21 @@ def arranged(
         as_of=as_of,
         now=now,
     )
-    crowded = 2 * len(found.leader) >= len(memories) > 1
+    window_max = 0
+    if 2 * len(found.leader) >= len(memories) > 1:
+        window_max = limits.WINDOW_MAX
+    elif query.text and 2 * (len(found.leader) + found.records) >= len(memories) > 1:
+        window_max = limits.SERIES_WINDOW_MAX
     if query.older_statements is not OlderStatements.FOLD:
         best = found.order[: query.top_k]
-        return Arranged([Pick(order[at], at in found.leader) for at in best], crowded)
+        return Arranged([Pick(order[at], at in found.leader) for at in best], window_max)
     folded: dict[int, list[int]] = {}
     for at in found.order:
         if at in found.leader:
             folded.setdefault(found.leader[at], []).append(order[at])
     leading = [at for at in found.order if at not in found.leader][: query.top_k]
     picks = [Pick(order[at], folded=tuple(folded.get(at, ()))) for at in leading]
-    return Arranged(picks, crowded)
+    return Arranged(picks, window_max)
 
 
 class _Likeness:
