@@ -312,6 +312,7 @@ def grouped(
             Not asked for without ``bars``.
         bars: What cosines mean in their space; None: it was not measured.
         relevances: Of the candidates' vectors to the query's, 0..1; None: one of them is absent.
+            Not looked at without ``bars``.
         as_of: Of valid time: what does not hold then leads no group.
         now: By which expiry is judged.
     """

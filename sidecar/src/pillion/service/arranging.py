@@ -162,7 +162,7 @@ def arranged(
         query.text,
         functools.partial(likeness.row, order),
         bars,
-        [likeness.scaled(rows[place][5]) for place in order],
+        [likeness.scaled(rows[place][5]) for place in order] if bars is not None else (),
         as_of=as_of,
         now=now,
     )
