@@ -114,3 +114,20 @@ def test_a_memory_that_was_not_there_yet_is_lost_at_the_first_layer(client, expl
     document = explain("--memory", later, "--at-revision", revision)
     assert document["lost_at"] == "stored"
     assert "recorded state" in document["layers"][0]["detail"]
+
+
+def test_to_explain_an_answer_uses_no_memory(tmp_path, request, capsys):
+    """Else the question why something ranks low would raise what it is compared with."""
+    server = ServerProcess(tmp_path / "d", "--embedder", "none")
+    request.addfinalizer(lambda: server.kill() if server.is_running else None)
+    where = ["--target", f"unix:{server.ready['socket']}"]
+    with Client(where[1]) as client:
+        ids = [added(client, f"Of weight {n}.", importance=n / 2) for n in range(3)]
+    assert run(["explain", "weight", *where]) == 0
+    assert run(["explain", "--memory", ids[0], "-k", "1", *where]) == 0
+    assert "below_top_k" in capsys.readouterr().out
+    server.stop()  # uses are written down now, at the latest
+    server = ServerProcess(tmp_path / "d", "--embedder", "none")
+    with Client(f"unix:{server.ready['socket']}") as client:
+        assert [client.get(one).use_count for one in ids] == [0, 0, 0]
+    server.stop()

@@ -129,6 +129,7 @@ def _ranked(client: Client, memory: Memory, asked: Question) -> Iterator[Finding
         top_k=asked.top_k,
         score_min=asked.score_min,
         include_trace=True,
+        without_access=True,
         filter=asked.chosen,
         **asked.order,
         **asked.read,
@@ -159,7 +160,12 @@ def _ranked(client: Client, memory: Memory, asked: Question) -> Iterator[Finding
         return
     # Too far down for the trace: look for it among everything that one search may return.
     wide = client.search(
-        asked.text, top_k=RESULTS_MAX, filter=asked.chosen, **asked.order, **asked.read
+        asked.text,
+        top_k=RESULTS_MAX,
+        without_access=True,
+        filter=asked.chosen,
+        **asked.order,
+        **asked.read,
     )
     found = [hit.id for hit in wide.hits]
     if memory.id in found:

@@ -62,6 +62,7 @@ def explain(
                 top_k=top_k,
                 score_min=score_min,
                 include_trace=True,
+                without_access=True,  # to look at an answer is not to use it
                 filter=chosen,
                 **order,
                 **read,
