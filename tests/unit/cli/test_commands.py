@@ -88,6 +88,27 @@ def test_write_fact_sends_the_precondition(at, server, given, sent):
     assert server.calls("Write")[0].request.mutations[0].put_fact.precondition == sent
 
 
+@pytest.mark.parametrize(
+    ("source", "done", "told"),
+    [
+        ("inference", {"outcome": pb.MUTATION_OUTCOME_CREATED}, True),
+        # It took a place on the timeline.
+        ("inference", {"outcome": pb.MUTATION_OUTCOME_CREATED, "fact_version": 4}, False),
+        ("inference", {"outcome": pb.MUTATION_OUTCOME_EVIDENCE}, False),
+        ("user_statement", {"outcome": pb.MUTATION_OUTCOME_CREATED}, False),
+    ],
+)
+def test_whoever_writes_a_guess_is_told_that_reads_leave_it_out(at, server, source, done, told):
+    written = pb.WriteResponse(
+        revision=4, results=[pb.MutationResult(id=FACT.id, version=4, **done)]
+    )
+    for line in (("memory", "user:mira", "may like tea"), ("fact", "user:mira", "hobby", "chess")):
+        server.script("Write", written)
+        shown = at("write", *line, "--source", source)
+        assert shown.code == 0
+        assert (f"pillion confirm {FACT.id}" in shown.out) is told
+
+
 def test_write_memory_and_episode(at, server, monkeypatch):
     server.script("Write", WRITTEN)
     memory = at(

@@ -106,7 +106,7 @@ def test_neighbors_sends_what_is_said_and_shows_paths(at, server):
     assert "there is more" in outcome.err
     told = at("--json", "neighbors", "user:mira").document
     assert told["neighbors"][0]["path"][0]["memory_id"] == ID
-    assert at("neighbors", "user:mira").out == "nobody\n"
+    assert at("neighbors", "user:mira").out == "nothing is connected\n"
 
 
 def test_search_expands_and_shows_what_is_connected_apart(at, server):

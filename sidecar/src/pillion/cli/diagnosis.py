@@ -84,14 +84,14 @@ def diagnosed(client: Client, memory_id: str, asked: Question) -> Iterator[Findi
             "check the id, --namespace and --tenant; it may never have been written, or be erased",
         )
         return
-    yield Finding("stored", OK, f"a {memory.kind.value} memory about {memory.subject}")
+    yield Finding("stored", OK, f"a memory about {memory.subject}, {memory.kind.value}")
     at = moment(memory.updated_at)
     yield Finding("committed", OK, f"revision {memory.version}, recorded {at}")
     if memory.vector_pending:
         yield Finding(
             "indexed",
             LATE,
-            "its vector is not there yet: recency and importance find it, meaning does not",
+            "its vector is not there yet: words, recency and importance find it, meaning does not",
             "wait until `pillion stats` shows no vectors pending",
         )
     else:

@@ -74,7 +74,7 @@ def neighbors(
 def _show(session: Session, result: NeighborsResult) -> None:
     output = session.output
     if not result.neighbors:
-        output.line("nobody")
+        output.line("nothing is connected")
     else:
         output.records(_COLUMNS, [_row(one) for one in result.neighbors], lead=2)
     if result.truncated:

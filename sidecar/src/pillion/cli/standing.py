@@ -69,7 +69,8 @@ def retract(
     --at is meant. From its very beginning on it was never so. `pillion restore` takes it back.
     """
     target = fact_or_id(record, attribute, context, taken_member(given))
-    _write(session, Retract(target, _condition(if_version, unconditional), at), given, str(record))
+    change = Retract(target, _condition(if_version, unconditional), at)
+    _write(session, change, given, f"{record} {attribute}" if attribute is not None else record)
 
 
 @click.command()

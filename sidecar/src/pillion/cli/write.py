@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 from pillion_client import (
     ConflictPolicy,
     MemoryKind,
+    MutationOutcome,
     Precondition,
     Source,
     SourceKind,
@@ -32,6 +33,8 @@ CommandT = TypeVar("CommandT", bound="Callable[..., Any]")
 _KINDS = [kind.value for kind in MemoryKind if kind is not MemoryKind.UNSPECIFIED]
 _SOURCES = [kind.value for kind in SourceKind if kind is not SourceKind.UNSPECIFIED]
 _POLICIES = [policy.value for policy in ConflictPolicy if policy is not ConflictPolicy.UNSPECIFIED]
+
+_GUESS: Final = "a candidate: reads leave it out until it is repeated, or `pillion confirm {id}`"
 
 
 @click.group()
@@ -144,7 +147,7 @@ def fact(
             **fields,
             **options,
         )
-    show_written(session, result, f"{subject} {attribute}")
+    show_written(session, result, f"{subject} {attribute}", source_kind)
 
 
 @write.command()
@@ -184,7 +187,7 @@ def memory(
             **fields,
             **options,
         )
-    show_written(session, result, f"a memory about {subject}")
+    show_written(session, result, f"a memory about {subject}", source_kind)
 
 
 @write.command()
@@ -273,13 +276,24 @@ def _refuse_empty(given: str | None, option: str) -> None:
         raise click.BadParameter(message, param_hint=option)
 
 
-def show_written(session: Session, result: WriteResult, what: str) -> None:
-    """Print what a write of one mutation did."""
+def show_written(
+    session: Session, result: WriteResult, what: str, source_kind: str | None = None
+) -> None:
+    """Print what a write of one mutation did.
+
+    A guess is created as a candidate, which no read returns unasked: whoever is not told looks for
+    it in vain.
+    """
     output = session.output
     if session.json:
         output.document(document(result))
         return
     done = result.only
+    guessed = (
+        source_kind == SourceKind.INFERENCE.value
+        and done.outcome is MutationOutcome.CREATED
+        and not done.fact_version
+    )
     output.pairs(
         f"{done.outcome.value}: {what}",
         [
@@ -289,6 +303,7 @@ def show_written(session: Session, result: WriteResult, what: str) -> None:
             ("superseded", done.superseded_id or ""),
             ("recalled by", done.memory_id or ""),
             ("holds until", moment(done.valid_to)),
+            ("standing", _GUESS.format(id=done.id) if guessed else ""),
             ("request id", result.request_id),
             ("replayed", "yes: this is the first answer" if result.replayed else ""),
         ],

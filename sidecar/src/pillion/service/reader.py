@@ -363,7 +363,7 @@ def _episode(draft: Draft, episode_id: UUID) -> Found | None:
 
 def _target_not_found(target: Target) -> PillionError:
     if target.fact is not None:
-        return not_found("value at that instant of the fact", target.fact.attribute)
+        return not_found("value, now or at the instant asked, of the fact", target.fact.attribute)
     if target.episode_id is not None:
         return not_found("episode", target.episode_id)
     return not_found("memory", str(target.memory_id))
