@@ -58,7 +58,7 @@ def main() -> int:
     parser.add_argument("--top-k", type=int, default=10)
     parser.add_argument("--calls", type=int, default=1_000, help="timed searches of each, at most")
     parser.add_argument("--rounds", type=int, default=5, help="turns that they are made in")
-    parser.add_argument("--load-seconds", type=float, default=100.0, help="for each load, at most")
+    parser.add_argument("--load-seconds", type=float, default=120.0, help="for each load, at most")
     parser.add_argument("--search-seconds", type=float, default=4.0, help="for each's searches")
     parser.add_argument(
         "--scratch", type=Path, default=SCRATCH, help="where stores are made (default: in memory)"
