@@ -9,11 +9,14 @@ import weakref
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pillion.domain.errors import PillionError, Reason
 from pillion.domain.scope import Partition
 from pillion.memory_share import memory_bytes, partitions_share
 from pillion.service import ServiceSettings
+from pillion.service.resident import Resident
 from pillion_storage.api import StoreSettings
 from pillion_storage.ram.store import RamStore
+from pillion_testing.fakes import Patience
 from pillion_testing.service import Service, add, floats
 
 PARTITIONS = [Partition("production", f"tenant-{number}") for number in range(4)]
@@ -118,6 +121,38 @@ def test_a_partition_larger_than_the_budget_is_loaded_once_and_stays(service):
         assert found(service, A)
     assert residents.loads == 1
     assert residents.peek(A).memory_bytes > 1
+
+
+def test_who_waits_for_a_load_waits_no_longer_than_its_deadline(monkeypatch):
+    """Else one slow load would hold a thread of every caller of its partition, however many."""
+    service = made(None)
+    tell(service, A, 1)
+    loading, go_on = threading.Event(), threading.Event()
+    load = Resident._load
+
+    def slow(self):
+        loading.set()
+        assert go_on.wait(60)
+        return load(self)
+
+    monkeypatch.setattr(Resident, "_load", slow)
+    first = threading.Thread(target=found, args=(service, A))
+    first.start()
+    assert loading.wait(60)
+    residents = residents_of(service)
+    held = residents._loaded[A]
+    try:
+        with pytest.raises(PillionError) as refused, residents.using(A, Patience(0.0)):
+            pass
+        assert refused.value.reason is Reason.DEADLINE_EXCEEDED
+        assert held.users == 1, "who gave up holds nothing"
+    finally:
+        go_on.set()
+        first.join()
+    assert held.users == 0
+    assert [text for text, _ in found(service, A)] == ["memory 1"]
+    assert residents.loads == 1
+    service.close()
 
 
 def test_the_order_of_turns_counts_from_the_first_search_by_words_on():

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pillion_storage.api import Store
 
     from pillion.domain.scope import Partition
+    from pillion.ports import Deadline
     from pillion.service.accesses import Accesses
     from pillion.service.index_snapshots import IndexSnapshots
     from pillion.service.partitions import KeySpaces
@@ -84,13 +85,17 @@ class Residents:
         self.evictions = 0
 
     @contextlib.contextmanager
-    def using(self, partition: Partition) -> Iterator[Resident]:
+    def using(self, partition: Partition, deadline: Deadline | None = None) -> Iterator[Resident]:
         """Hand out a partition, which stays in memory meanwhile; load it if need be.
 
-        The first caller loads, the others wait. When the load fails, each of those who waited
-        tries for itself: the failure may be over, and an exception is raised by one thread only.
+        The first caller loads, the others wait, each as long as its deadline allows. When the load
+        fails, each of those who waited tries for itself: the failure may be over, and an exception
+        is raised by one thread only.
+
+        Raises:
+            PillionError: DEADLINE_EXCEEDED when the load of another caller took too long.
         """
-        held, resident = self._take(partition)
+        held, resident = self._take(partition, deadline)
         try:
             yield resident
         finally:
@@ -101,7 +106,7 @@ class Residents:
         with self.using(partition) as resident:
             return resident
 
-    def _take(self, partition: Partition) -> tuple[_Held, Resident]:
+    def _take(self, partition: Partition, deadline: Deadline | None) -> tuple[_Held, Resident]:
         while True:
             with self._lock:
                 held = self._loaded.get(partition)
@@ -112,8 +117,18 @@ class Residents:
                 self._loaded.move_to_end(partition)
             if mine:
                 return held, self._load(partition, held)
-            if held.future.exception() is None:
-                return held, held.future.result()
+            try:
+                failure = held.future.exception(
+                    deadline.remaining_seconds() if deadline is not None else None
+                )
+            except TimeoutError:
+                with self._lock:
+                    held.users -= 1
+                if deadline is not None:
+                    deadline.check()
+            else:
+                if failure is None:
+                    return held, held.future.result()
 
     def _load(self, partition: Partition, held: _Held) -> Resident:
         try:

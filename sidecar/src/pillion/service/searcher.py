@@ -110,7 +110,7 @@ class Searcher:
         keys = self._keys.at(partition, head)
         if head == 0:  # there is nothing to find, and nothing to keep in memory for it
             return self._nothing(keys, query)
-        with self._residents.using(partition) as resident:
+        with self._residents.using(partition, deadline) as resident:
             for _ in range(TRIES_MAX):
                 deadline.check()
                 answer = self._search_once(partition, keys, resident, query, deadline)
