@@ -55,7 +55,7 @@ WORDS_MAX: Final = 64
 # Shorter words of alphabets say little; longer little words are listed.
 _LETTERS_MIN: Final = 3
 _STEM_MIN: Final = 4
-_CACHED_TEXTS: Final = 4096
+_CACHED_TEXTS: Final = 16_384
 _CACHED_WORDS: Final = 16_384
 # More memories than these that differ from the latest in numbers alone are the records of a series
 # (a report for each account, a reading for each day), none of which is out of date.

@@ -7,6 +7,7 @@ not taken in, since it may be the very version that was dropped.
 
 from __future__ import annotations
 
+import itertools
 import threading
 from typing import TYPE_CHECKING, Final
 
@@ -15,8 +16,9 @@ if TYPE_CHECKING:
 
     from pillion.domain.memory import Memory
 
-# About 8 MB of Python objects at a few hundred bytes of text each.
-ENTRIES_MAX: Final = 4096
+# About 32 MB of Python objects at a few hundred bytes of text each: a search reads the memories of
+# a window twice as wide as its answer, so a few hundred queries in turn go through thousands.
+ENTRIES_MAX: Final = 16_384
 ENTRY_BYTES: Final = 2048
 
 
@@ -45,7 +47,7 @@ class MemoryCache:
                 return
             self._memories.update(memories)
             excess = len(self._memories) - self._entries_max
-            for memory_id in list(self._memories)[: max(0, excess)]:
+            for memory_id in list(itertools.islice(self._memories, max(0, excess))):
                 del self._memories[memory_id]
 
     def swap(self, changes: Iterable[tuple[bytes, Memory, Memory]]) -> None:
