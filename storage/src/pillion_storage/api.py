@@ -403,6 +403,18 @@ class OwnerKeys(Protocol):
         """
         ...
 
+    def destroyed_on_disk(self, key_ids: Collection[bytes]) -> bool:
+        """Read the keyring's file again: whether none of these keys is in it, and all are gone."""
+        ...
+
+    def bury_keys(self, partition: Partition, key_ids: Collection[bytes]) -> None:
+        """Destroy keys, also those that this keyring never had: they can't come back."""
+        ...
+
+    def holds_plain(self, partition: Partition) -> bool:
+        """Say whether some of the partition may be in plain, from before there were seals."""
+        ...
+
 
 @runtime_checkable
 class FileSeals(Protocol):

@@ -10,6 +10,7 @@ Invariants:
 from __future__ import annotations
 
 import errno
+import itertools
 import os
 import threading
 from contextlib import contextmanager
@@ -18,8 +19,15 @@ from typing import TYPE_CHECKING, NamedTuple
 import lmdb
 
 from pillion_storage import schema
-from pillion_storage.errors import Corrupt, StoreBusy, StoreClosed, StoreFull, StoreUnusable
-from pillion_storage.files import sync_directory
+from pillion_storage.errors import (
+    Corrupt,
+    StoreBusy,
+    StoreClosed,
+    StoreFailed,
+    StoreFull,
+    StoreUnusable,
+)
+from pillion_storage.files import overwrite, sync_directory, wipe
 from pillion_storage.lockfile import DirectoryLock
 from pillion_storage.migrations import bring_up_to_date
 
@@ -32,6 +40,10 @@ if TYPE_CHECKING:
 
 READERS_MAX = 512
 _PAGE_BYTES = 4096
+# The file as it is written anew, until it takes the place of the old one.
+COMPACTED = "data.mdb.compacted"
+_COMPACTED_MAP_MIN = 1 << 24  # for small files take more pages in another order
+_COPIED_ROWS = 10_000
 # What trim and purge may use beyond the limit: freeing pages takes a few pages first.
 _RESERVE_BYTES_MIN = 1 << 20
 _RESERVE_FRACTION = 64
@@ -114,17 +126,17 @@ class ReadersGate:
 class Snapshot:
     """A read transaction as a context manager (a class: half the cost of a generator)."""
 
-    __slots__ = ("_env", "_gate", "_txn")
+    __slots__ = ("_environment", "_gate", "_txn")
 
-    def __init__(self, env: lmdb.Environment, gate: ReadersGate) -> None:
-        self._env = env
+    def __init__(self, environment: Environment, gate: ReadersGate) -> None:
+        self._environment = environment
         self._gate = gate
 
     def __enter__(self) -> lmdb.Transaction[bytes]:
         """Begin."""
         self._gate.enter()
         try:
-            self._txn = self._env.begin()
+            self._txn = self._environment.begin_read()  # of the file that is open by now
         except lmdb.ReadersFullError as error:
             self._gate.leave()
             raise StoreBusy(f"{READERS_MAX} reads are going on already; retry") from error
@@ -162,6 +174,7 @@ class Environment:
             self._lock.release()
             raise
         try:
+            wipe(self.directory / COMPACTED)
             bring_up_to_date(self._env, settings.clock_us)
             self.databases = open_databases(self._env, create=True)
             self._harden()
@@ -178,7 +191,11 @@ class Environment:
 
     def snapshot(self) -> Snapshot:
         """Give a read transaction for one ``with`` block."""
-        return Snapshot(self._env, self._gate)
+        return Snapshot(self, self._gate)
+
+    def begin_read(self) -> lmdb.Transaction[bytes]:
+        """Begin a read transaction. Only for a reader that the gate has let in."""
+        return self._env.begin()
 
     def begin_write(self) -> lmdb.Transaction[bytes]:
         """Begin the write transaction."""
@@ -260,11 +277,84 @@ class Environment:
             os.close(fd)
         sync_directory(target)
 
+    def compact(self) -> int:
+        """See ``Compacts.compact``. Only between transactions of the writer.
+
+        The map of the new file has the size of the old one, so nothing else changes for callers.
+        """
+        draft = self.directory / COMPACTED
+        file = self.directory / "data.mdb"
+        try:
+            wipe(draft)  # of a compaction that a stop cut short
+            self._copy_compacted(draft)
+            old = os.open(file, os.O_RDWR | os.O_CLOEXEC)
+        except OSError as error:
+            wipe(draft)
+            if error.errno in _NO_SPACE:
+                raise StoreFull("no space beside the data file to write it anew") from error
+            raise StoreFailed(f"the data file can't be written anew: {error.strerror}") from error
+        try:
+            with self._gate.hold():
+                map_bytes = self._env.info()["map_size"]
+                self._env.close()
+                try:
+                    draft.rename(file)
+                finally:
+                    self._env = _open(self.directory, map_bytes)
+                    self.databases = open_databases(self._env, create=True)
+            sync_directory(self.directory)
+            overwrite(old)
+        except OSError as error:
+            raise StoreFailed(f"the data file can't be replaced: {error.strerror}") from error
+        finally:
+            os.close(old)
+        return file.stat().st_size
+
+    def _copy_compacted(self, path: Path) -> None:
+        """Put every row into a new file.
+
+        LMDB's own compacting copy takes the unused ends of large values along, in which there may
+        be anything that was written before.
+        """
+        map_bytes = max(self._env.info()["map_size"], _COMPACTED_MAP_MIN)
+        try:
+            with lmdb.open(
+                str(path),
+                map_size=map_bytes,
+                subdir=False,
+                max_dbs=len(schema.DATABASES),
+                mode=0o600,
+                lock=False,
+                sync=False,
+                lib_version=0,
+            ) as target:
+                targets = open_databases(target, create=True)
+                with self.snapshot() as source:
+                    for mine, theirs in zip(self.databases, targets, strict=True):
+                        _copy_database(source, mine, target, theirs)
+                target.sync(True)
+        except lmdb.Error as error:
+            raise _explain(error) from error
+
     def close(self) -> None:
         """Wait for the readers, then close and unlock."""
         with self._gate.hold(close=True):
             self._env.close()
             self._lock.release()
+
+
+def _copy_database(
+    source: lmdb.Transaction[bytes],
+    mine: lmdb._Database,
+    target: lmdb.Environment,
+    theirs: lmdb._Database,
+) -> None:
+    """Copy the rows of a database in bounded transactions."""
+    with source.cursor(mine) as cursor:
+        rows = cursor.iternext()
+        while part := list(itertools.islice(rows, _COPIED_ROWS)):
+            with target.begin(write=True, db=theirs) as txn, txn.cursor(theirs) as writing:
+                writing.putmulti(part, append=True)
 
 
 def no_space(error: lmdb.Error) -> bool:

@@ -238,6 +238,12 @@ def unpack_change(feed_key: bytes, row: bytes) -> Change:
     return Change(int.from_bytes(feed_key[U32.size :]), recorded_at, tuple(keys), note)
 
 
+def has_note(row: bytes) -> bool:
+    """Say whether a row of ``feed`` has a note, without decoding the rest of it."""
+    _, note_bytes, _ = _CHANGE.unpack_from(row, CRC_BYTES)
+    return bool(note_bytes)
+
+
 class TokenRow(NamedTuple):
     """The first outcome of a token. The memo is None once it was dropped."""
 

@@ -50,6 +50,7 @@ from pillion_storage.lmdb.environment import Environment
 from pillion_storage.lmdb.head_view import LmdbHeadView
 from pillion_storage.lmdb.reading import View
 from pillion_storage.lmdb.records import HeadRow
+from pillion_storage.lmdb.scrub import Place, scrub_step
 from pillion_storage.lmdb.unit import Unit, load_head, load_identity
 from pillion_storage.lmdb.upkeep import TrimBounds, purge_step, trim_step
 from pillion_storage.lmdb.waiters import Waiters
@@ -57,6 +58,7 @@ from pillion_storage.lmdb.writer import Writer
 from pillion_storage.packed import PACKED_BYTES_MAX, PackedPage, packed_scan
 from pillion_storage.paging import count_fitting, export_rows
 from pillion_storage.schema import META
+from pillion_storage.scrubbing import ScrubReport
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -66,6 +68,8 @@ if TYPE_CHECKING:
     import lmdb
 
     from pillion_storage.api import HeadView
+    from pillion_storage.lmdb.environment import Databases
+    from pillion_storage.scrubbing import Kept
 
 T = TypeVar("T")
 FEATURES = Features(name="lmdb", durable=True, shared=False, history=True, backup=True)
@@ -83,7 +87,6 @@ class LmdbStore:
         self._settings = settings
         self._features = bounds_of(FEATURES, settings)
         self._environment = Environment(settings)
-        self._databases = self._environment.databases
         self._waiters = Waiters()
         self._writer = Writer(self._environment, settings, self._waiters.wake)
         self._numbers: dict[Partition, int] = {}
@@ -95,6 +98,11 @@ class LmdbStore:
     def features(self) -> Features:
         """What the LMDB store declares."""
         return self._features
+
+    @property
+    def _databases(self) -> Databases:
+        """The handles of the file that is open now: a compaction opens another one."""
+        return self._environment.databases
 
     def _check_open(self) -> None:
         if os.getpid() != self._pid:
@@ -303,6 +311,30 @@ class LmdbStore:
             total += removed
         self._turn_over()
         return total
+
+    def scrub(
+        self,
+        partition: Partition,
+        change: Callable[[Kept], bytes | None],
+        *,
+        key_ids: Collection[bytes] = (),
+    ) -> ScrubReport:
+        """See ``Scrubs.scrub``."""
+        del key_ids
+        self._check_open()
+        check_partition(partition, self._features)
+        total = ScrubReport()
+        place: Place | None = Place()
+        while place is not None:
+            step = partial(scrub_step, partition=partition, change=change, place=place)
+            report, place = self._writer.submit(step).result()
+            total += report
+        return total
+
+    def compact(self) -> int:
+        """See ``Compacts.compact``."""
+        self._check_open()
+        return self._writer.apart(self._environment.compact)
 
     def partitions(self) -> list[Partition]:
         """See ``Store.partitions``."""

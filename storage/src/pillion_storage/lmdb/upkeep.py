@@ -64,12 +64,12 @@ def _trim_history(unit: Unit, head: HeadRow, rows_max: int) -> tuple[int, int]:
             reference = Ended(archived.version, ended, ordinal)
             unit.txn.delete(full, records.pack_history(full, reference), db=databases.history)
             found = cursor.delete() and bool(cursor.key())
-            memos += _forget_version(unit, head, reference, archived)
+            memos += forget_version(unit, head, reference, archived)
             versions += 1
     return versions, memos
 
 
-def _forget_version(unit: Unit, head: HeadRow, reference: Ended, archived: records.Archived) -> int:
+def forget_version(unit: Unit, head: HeadRow, reference: Ended, archived: records.Archived) -> int:
     """Count a version out, and drop the memos of the commits that wrote and deleted it."""
     head.kept_versions -= 1
     head.kept_bytes -= len(archived.key) + len(archived.value)
@@ -150,6 +150,6 @@ def purge_step(
                 cursor.delete()
                 if row is not None:
                     archived = records.unpack_archived(archive_key, row)
-                    _forget_version(unit, head, reference, archived)
+                    forget_version(unit, head, reference, archived)
                 removed += 1
     return removed, True

@@ -120,6 +120,7 @@ class Job:
     future: Future[Any] | Reply
     size: int
     frees_space: bool  # may use the reserve beyond the limit
+    apart: Callable[[], Any] | None = None  # instead of ``apply``, outside of any transaction
 
 
 class Writer:
@@ -167,6 +168,16 @@ class Writer:
         """Queue a job and wait for its result. Raises as ``submit`` and its future do."""
         reply = Reply()
         self._queue(Job(apply, reply, size, frees_space=False))
+        result: T = reply.wait()
+        return result
+
+    def apart(self, act: Callable[[], T]) -> T:
+        """Run something in the writer's thread while no transaction of its is open; wait for it.
+
+        Raises as ``act`` does, and as ``submit`` at once.
+        """
+        reply = Reply()
+        self._queue(Job(_nothing, reply, 0, frees_space=False, apart=act))
         result: T = reply.wait()
         return result
 
@@ -242,17 +253,22 @@ class Writer:
                 self._idle = False
             jobs = self._jobs
             while jobs and len(group) < _GROUP_JOBS_MAX:
-                if group and size + jobs[0].size > _GROUP_BYTES_MAX:
+                if group and (size + jobs[0].size > _GROUP_BYTES_MAX or jobs[0].apart):
                     break
                 job = jobs.popleft()
                 size += job.size
                 self._queued_bytes -= job.size
                 group.append(job)
+                if job.apart:
+                    break
         return [job for job in group if job.future.set_running_or_notify_cancel()]
 
     def _answer(self, group: list[Job]) -> None:
         """Commit a group and settle its answers; if that can't be done together, job by job."""
         if not group:
+            return
+        if group[0].apart is not None:
+            self._run_apart(group[0], group[0].apart)
             return
         try:
             outcomes = self._commit(group)
@@ -267,6 +283,18 @@ class Writer:
             return
         self._settled.extend(zip(group, outcomes, strict=True))
         self._answer_by = time.monotonic() + _ANSWER_DELAY_SECONDS
+
+    def _run_apart(self, job: Job, act: Callable[[], Any]) -> None:
+        self._hand_out()
+        if self._failure is not None:
+            job.future.set_exception(StoreFailed(self._failure))
+            return
+        try:
+            outcome = act()
+        except Exception as error:  # noqa: BLE001 -- who waits must get it
+            job.future.set_exception(self._explain(error))
+        else:
+            job.future.set_result(outcome)
 
     def _hand_out(self) -> None:
         """Answer the jobs that are on disk."""
@@ -347,6 +375,10 @@ class Writer:
             return StoreFailed(self._failure)
         logger.error("a batch failed", exc_info=error)
         return error
+
+
+def _nothing(_unit: Unit) -> None:
+    """Do nothing: what a job apart does in a transaction."""
 
 
 def _code(error: Exception) -> int:

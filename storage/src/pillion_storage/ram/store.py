@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import threading
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
@@ -57,6 +57,7 @@ from pillion_storage.bounds import (
 from pillion_storage.paging import count_fitting, export_rows
 from pillion_storage.ram.view import LockedView
 from pillion_storage.recorded_clock import RecordedClock
+from pillion_storage.scrubbing import Kept, KeptKind, ScrubReport
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -124,6 +125,37 @@ class _Shelf:
                 token.memo = None
                 memos += 1
         return len(gone), memos
+
+
+def scrub_shelf(shelf: _Shelf, change: Callable[[Kept], bytes | None]) -> ScrubReport:
+    """See ``Scrubs.scrub``."""
+    changed = dropped = 0
+    for key, versions in list(shelf.versions.items()):
+        for one in [version for version in versions if version.value]:
+            live = one.ended is None
+            value = change(Kept(KeptKind.VALUE, key, one.version, one.value, live))
+            if value is None:
+                if live:
+                    raise ValueError("a live value is deleted by a commit, never by scrubbing")
+                for before in versions:
+                    before.deleted |= before.ended == one.version
+                dropped += shelf.drop_versions(key, lambda v, gone=one: v is gone)[0]  # type: ignore[misc]
+            elif value is not one.value:
+                one.value = value
+                changed += 1
+    for token_id, token in shelf.tokens.items():
+        if token.memo:
+            memo = change(Kept(KeptKind.MEMO, token_id, token.revision, token.memo, False))
+            changed += memo is not None and memo is not token.memo
+            dropped += memo is None
+            token.memo = memo
+    for revision, told in list(shelf.feed.items()):
+        if told.note:
+            note = change(Kept(KeptKind.NOTE, b"", revision, told.note, False))
+            changed += note is not None and note is not told.note
+            dropped += note is None
+            shelf.feed[revision] = replace(told, note=note or b"")
+    return ScrubReport(changed, dropped)
 
 
 class RamStore:
@@ -343,6 +375,24 @@ class RamStore:
             if live:
                 raise KeyStillLive(live)
             return sum(shelf.drop_versions(key, lambda _: True)[0] for key in set(keys))
+
+    def scrub(
+        self,
+        partition: Partition,
+        change: Callable[[Kept], bytes | None],
+        *,
+        key_ids: Collection[bytes] = (),
+    ) -> ScrubReport:
+        """See ``Scrubs.scrub``. Here it is one step."""
+        del key_ids
+        self._check_open()
+        with self._changed:
+            return scrub_shelf(self._shelf(partition), change)
+
+    def compact(self) -> int:
+        """See ``Compacts.compact``: there is no file."""
+        self._check_open()
+        return 0
 
     def partitions(self) -> list[Partition]:
         """See ``Store.partitions``."""

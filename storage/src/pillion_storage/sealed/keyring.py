@@ -367,6 +367,34 @@ class Keyring:
         with self._lock:
             return self._held.keys_of(partition_tag, owner_tag)
 
+    def owners_of(self, key_ids: Collection[bytes]) -> dict[bytes, bytes]:
+        """Give the owners' tags of those of these keys that exist, by the key's id."""
+        with self._lock:
+            return {
+                key_id: layout.unpack_record(self._held.records[key_id]).owner
+                for key_id in key_ids
+                if key_id in self._held.records
+            }
+
+    def destroyed_on_disk(self, key_ids: Collection[bytes]) -> bool:
+        """Read the file again, and say whether it holds none of these keys and names all as gone.
+
+        Raises:
+            KeyringUnusable: what is on disk does not check.
+            OSError: it can't be read.
+        """
+        with self._file_lock:
+            data = self.path.read_bytes()
+            keys = self._keys
+        header = layout.unpack_header(data)
+        layout.check_header(data, keys)
+        bodies, _ = layout.read_records(data, keys, header.generation)
+        found = Holdings()
+        for body in bodies:
+            found.take_in(body)
+        wanted = set(key_ids)
+        return not wanted & found.records.keys() and wanted <= found.gone
+
     def retire(self, partition_tag: bytes, owner_tag: bytes) -> list[bytes]:
         """Give the ids of an owner's keys, none of which will seal another value.
 
@@ -383,6 +411,23 @@ class Keyring:
             ids = [key_id for key_id in ids if key_id != successor]
             self._idle.wait_for(lambda: not any(key_id in self._leases for key_id in ids))
         return ids
+
+    def bury(self, partition_tag: bytes, key_ids: Collection[bytes]) -> None:
+        """Note ids as destroyed that this keyring may never have known. On disk on return.
+
+        For keys that an erasure destroyed after this keyring was copied: no value that was sealed
+        with one of them is missed then, or taken for damage.
+        """
+        self.destroy(key_ids)
+        with self._file_lock, self._lock:
+            unknown = set(key_ids) - self._held.gone
+            if not unknown:
+                return
+            gone = {tag: set(ids) for tag, ids in self._held.destroyed.items()}
+            gone.setdefault(partition_tag, set()).update(unknown)
+            self._rewrite(self._header.blob, self._held.records, gone, self._keys)
+            self._held.destroyed = gone
+            self._held.gone.update(unknown)
 
     def destroy(self, key_ids: Collection[bytes]) -> int:
         """Destroy keys for good; return how many there were. On disk when this returns.

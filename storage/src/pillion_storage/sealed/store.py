@@ -25,11 +25,13 @@ from pillion_storage.api import (
     StoreStats,
 )
 from pillion_storage.bounds import check_batch, check_keys
-from pillion_storage.errors import Corrupt
+from pillion_storage.errors import Corrupt, NotSupported
 from pillion_storage.paging import export_rows
+from pillion_storage.scrubbing import Compacts, Scrubs
 from pillion_storage.sealed import envelope
 from pillion_storage.sealed.batches import Sealing, Submitted, seal_batch
 from pillion_storage.sealed.reading import BOOKS, SealedReads
+from pillion_storage.sealed.resealing import Resealing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from pillion.domain.scope import Partition
 
     from pillion_storage.api import Head, PartitionStats, TrimReport
+    from pillion_storage.scrubbing import Kept, ScrubReport
     from pillion_storage.sealed.master import MasterKeys
 
 _COMMIT_TRIES_MAX: Final = 8
@@ -220,6 +223,47 @@ class SealedStore(SealedReads):
         if self._books is not None:
             self._books.note_generation()
         return count
+
+    def destroyed_on_disk(self, key_ids: Collection[bytes]) -> bool:
+        """See ``OwnerKeys.destroyed_on_disk``."""
+        self._check_open()
+        return self._keyring.destroyed_on_disk(key_ids)
+
+    def bury_keys(self, partition: Partition, key_ids: Collection[bytes]) -> None:
+        """See ``OwnerKeys.bury_keys``."""
+        self._check_open()
+        self._keyring.bury(self._tag(partition), key_ids)
+        if self._books is not None:
+            self._books.note_generation()
+
+    def scrub(
+        self,
+        partition: Partition,
+        change: Callable[[Kept], bytes | None],
+        *,
+        key_ids: Collection[bytes] = (),
+    ) -> ScrubReport:
+        """See ``Scrubs.scrub``."""
+        self._check_open()
+        tag = self._tag(partition)
+        if not isinstance(self._inner, Scrubs):
+            raise NotSupported("the store below the seals can't change what it keeps")
+        resealing = Resealing(self._keyring, tag, key_ids, change)
+        try:
+            return self._inner.scrub(partition, resealing.changed)
+        finally:
+            resealing.close()
+
+    def holds_plain(self, partition: Partition) -> bool:
+        """Say whether the partition was there before the seals, so that some may be in plain."""
+        return self._tag(partition) in self._plain_until
+
+    def compact(self) -> int:
+        """See ``Compacts.compact``."""
+        self._check_open()
+        if not isinstance(self._inner, Compacts):
+            raise NotSupported("the store below the seals can't write its file anew")
+        return self._inner.compact()
 
     def rotate_master(self, master: MasterKeys) -> None:
         """Put another master key in force; see ``Keyring.rotate``."""
