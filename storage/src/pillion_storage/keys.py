@@ -24,8 +24,9 @@ partition's secret. A key is one family byte and fixed-width parts, so ranges ar
     q       memory id(16)                           a vector that is still to be made
     s       subject(16) type(1) time(8) id(16)      empty: memories and episodes of a subject
     t       timeline(16) valid from(8)              one entry of a timeline
-    u       operation id(16) memory id(16)          empty: a memory that a migration changed, until
-                                                    its end
+    u       operation id(16) more                   an operation's own notes, which go with it; of
+                                                    a migration, until its end: memory id(16),
+                                                    empty: a memory that it changed
     v       memory id(16)                           a vector
     w       timeline(16) epoch(8)                   evidence that a retraction took with its row
     x       memory id(16)                           a text whose vector cannot be made
@@ -134,13 +135,18 @@ def operation_key(operation_id: UUID) -> bytes:
     return OPERATIONS + operation_id.bytes
 
 
+def operation_slot(verb: str) -> bytes:
+    """Return the key that says which operation of a verb is at work, if only one may be."""
+    return b"aoperation:" + verb.encode()
+
+
 def undo_key(operation_id: UUID, memory_id: UUID) -> bytes:
     """Return the key that says that an operation changed a memory."""
     return undo_range(operation_id) + memory_id.bytes
 
 
 def undo_range(operation_id: UUID) -> bytes:
-    """Return the prefix of what an operation changed."""
+    """Return the prefix of what an operation changed, and of its other notes."""
     return b"u" + operation_id.bytes
 
 

@@ -1,8 +1,12 @@
-"""How operations become bytes and back, in the envelope of ``codec``."""
+"""How operations become bytes and back, in the envelope of ``codec``.
+
+Fields 1 to 6 are those of any operation; field 7 is its work, in a layout of the verb's own: a new
+verb adds a row to ``_LAYOUTS``.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from uuid import UUID
 
 from pillion.domain.migrations import (
@@ -16,7 +20,7 @@ from pillion.domain.migrations import (
     ValueType,
     Wrap,
 )
-from pillion.domain.operations import Migration, Operation, OperationState
+from pillion.domain.operations import MIGRATE, ROLL_BACK, Migration, Operation, OperationState
 from pillion.domain.scope import Subject
 from pillion.domain.values import Value, ValueKind
 
@@ -24,6 +28,10 @@ from pillion_storage import codec
 from pillion_storage.errors import Corrupt
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pillion.domain.operations import Work
+
     from pillion_storage.codec import Fields
 
 _MISSHAPEN: Final = (KeyError, ValueError, TypeError, IndexError, AttributeError, AssertionError)
@@ -80,9 +88,51 @@ def _id_of(data: bytes | None) -> UUID | None:
     return UUID(bytes=data) if data else None
 
 
+def _migration(work: Work) -> Fields:
+    if not isinstance(work, Migration):
+        raise TypeError("a migration's work is no Migration")
+    return {
+        1: work.attribute,
+        2: work.schema_version,
+        3: [_step(one) for one in work.steps],
+        4: work.undoes.bytes if work.undoes is not None else None,
+        5: work.cursor.bytes if work.cursor is not None else None,
+        6: work.migrated,
+        7: work.misfits,
+        8: [one.bytes for one in work.misfit_ids],
+        9: work.closing,
+    }
+
+
+def _migration_of(work: Fields) -> Work:
+    return Migration(
+        attribute=work[1],
+        schema_version=work[2],
+        steps=tuple(_step_of(one) for one in work[3]),
+        undoes=_id_of(work[4]),
+        cursor=_id_of(work[5]),
+        migrated=work[6],
+        misfits=work[7],
+        misfit_ids=tuple(UUID(bytes=one) for one in work[8]),
+        closing=work[9],
+    )
+
+
+class _Layout(NamedTuple):
+    """How the work of a verb is stored: as fields, and back."""
+
+    pack: Callable[[Work], Fields]
+    unpack: Callable[[Fields], Work]
+
+
+_LAYOUTS: Final[dict[str, _Layout]] = {
+    MIGRATE: _Layout(_migration, _migration_of),
+    ROLL_BACK: _Layout(_migration, _migration_of),
+}
+
+
 def encode_operation(operation: Operation) -> bytes:
     """Return an operation as stored; its id is in the key."""
-    work = operation.migration
     fields: Fields = {
         1: operation.verb,
         2: int(operation.state),
@@ -90,17 +140,7 @@ def encode_operation(operation: Operation) -> bytes:
         4: operation.ended_at,
         5: operation.total,
         6: operation.failure_reason,
-        7: {
-            1: work.attribute,
-            2: work.schema_version,
-            3: [_step(one) for one in work.steps],
-            4: work.undoes.bytes if work.undoes is not None else None,
-            5: work.cursor.bytes if work.cursor is not None else None,
-            6: work.migrated,
-            7: work.misfits,
-            8: [one.bytes for one in work.misfit_ids],
-            9: work.closing,
-        },
+        7: _LAYOUTS[operation.verb].pack(operation.work),
     }
     return codec.pack(fields)
 
@@ -109,11 +149,10 @@ def decode_operation(operation_id: UUID, data: bytes) -> Operation:
     """Return a stored operation.
 
     Raises:
-        Corrupt: It cannot be read as one.
+        Corrupt: It cannot be read as one, or is of a verb that this version does not know.
     """
     fields: Fields = codec.unpack(data)
     try:
-        work = fields[7]
         return Operation(
             id=operation_id,
             verb=fields[1],
@@ -122,17 +161,7 @@ def decode_operation(operation_id: UUID, data: bytes) -> Operation:
             ended_at=fields[4],
             total=fields[5],
             failure_reason=fields[6],
-            migration=Migration(
-                attribute=work[1],
-                schema_version=work[2],
-                steps=tuple(_step_of(one) for one in work[3]),
-                undoes=_id_of(work[4]),
-                cursor=_id_of(work[5]),
-                migrated=work[6],
-                misfits=work[7],
-                misfit_ids=tuple(UUID(bytes=one) for one in work[8]),
-                closing=work[9],
-            ),
+            work=_LAYOUTS[fields[1]].unpack(fields[7]),
         )
     except _MISSHAPEN as error:
         raise Corrupt(f"operation {operation_id}", type(error).__name__) from error

@@ -7,7 +7,6 @@ from pillion.domain.migrations import Convert, ValueType
 from pillion.domain.operations import MigrateCommand
 from pillion.domain.schemas import ExistingValues
 from pillion.jobs.operations import OperationsJob
-from pillion.service.migrating import Migrating
 
 from pillion_testing.service import ram_service
 
@@ -25,15 +24,7 @@ class ByHand:
         for close in cases.closers:
             if isinstance(getattr(close, "__self__", None), OperationsJob):
                 close()
-        writer = cases.writer
-        self.migrating = Migrating(
-            store=self.service.store,
-            keys=writer._keys,
-            clock=self.service.clock,
-            writer=writer,
-            registry=writer._registry,
-            pending=writer._pending,
-        )
+        self.operator = cases.operator
 
     def migrate(self, steps=(), *, to=2, **more):
         command = MigrateCommand(attribute="deadline", schema_version=to, steps=steps, **more)
@@ -56,7 +47,7 @@ class ByHand:
         )
 
     def step(self, operation):
-        return self.migrating.advance(self.service.partition, operation.id)
+        return self.operator.advance(self.service.partition, operation.id)
 
     def finish(self, operation):
         while self.step(operation):

@@ -121,10 +121,10 @@ def test_live_writers_win(hand):
             hand.service.put(Value(ValueKind.INTEGER, 77), valid_from=3)
         return commit(partition, batch)
 
-    hand.migrating._store = type(
+    hand.operator._store = type(
         "Store", (), {"__getattr__": lambda _, name: getattr(hand.service.store, name)}
     )()
-    hand.migrating._store.commit = meanwhile
+    hand.operator._store.commit = meanwhile
     done = hand.finish(operation)
     assert done.state is OperationState.SUCCEEDED
     assert hand.service.value_at(4) == 77

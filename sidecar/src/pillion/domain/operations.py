@@ -1,10 +1,15 @@
-"""Long work that goes on after its call answered: its durable record. Values only."""
+"""Long work that goes on after its call answered: its durable record. Values only.
+
+An operation is of a **verb**, the call that began it. What is particular to a verb is its **work**:
+a frozen value that says what is to be done and how far it is, and is the result once the operation
+has succeeded. `service.operating` goes on with operations, and says how a verb is added.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import IntEnum
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final, Protocol
 
 from pillion.domain.limits import MISFITS_SHOWN_MAX
 
@@ -26,6 +31,21 @@ class OperationState(IntEnum):
     CANCELLED = 4
 
 
+class Work(Protocol):
+    """What an operation is to do, and what it has done.
+
+    Attributes:
+        unit: What is counted, for example "values".
+    """
+
+    unit: ClassVar[str]
+
+    @property
+    def done(self) -> int:
+        """Units done so far."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Migration:
     """What a migration, or its roll-back, is to do and has done.
@@ -42,6 +62,8 @@ class Migration:
         closing: All is done but for what a roll-back would have needed: it cannot be taken back.
     """
 
+    unit: ClassVar[str] = "values"
+
     attribute: str
     schema_version: int
     steps: tuple[Step, ...] = ()
@@ -51,6 +73,11 @@ class Migration:
     misfits: int = 0
     misfit_ids: tuple[UUID, ...] = ()
     closing: bool = False
+
+    @property
+    def done(self) -> int:
+        """Values that were looked at."""
+        return self.migrated + self.misfits
 
     def with_misfit(self, memory_id: UUID) -> Migration:
         """Return it with one more value left as it is."""
@@ -68,8 +95,8 @@ class Operation:
         id: Its name.
         verb: The call that began it.
         state: Where it is.
-        migration: What it does.
-        total: Units in all, as counted when it began.
+        work: What it does, and how far it is.
+        total: Units in all, as counted when it began; 0: not known.
         started_at: In microseconds since the epoch.
         ended_at: 0: it has not.
         failure_reason: Why it failed, for programs; empty: it did not.
@@ -78,7 +105,7 @@ class Operation:
     id: UUID
     verb: str
     state: OperationState
-    migration: Migration
+    work: Work
     started_at: int
     total: int = 0
     ended_at: int = 0
@@ -87,7 +114,18 @@ class Operation:
     @property
     def done(self) -> int:
         """Units done so far."""
-        return self.migration.migrated + self.migration.misfits
+        return self.work.done
+
+    @property
+    def migration(self) -> Migration:
+        """The work of MigrateAttribute and RollBackMigration.
+
+        Raises:
+            TypeError: It is of another verb.
+        """
+        if not isinstance(self.work, Migration):
+            raise TypeError(f"{self.verb} is no migration")
+        return self.work
 
     def ended(self, state: OperationState, now: int, reason: str = "") -> Operation:
         """Return it as it ended."""

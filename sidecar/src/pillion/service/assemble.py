@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Final
 
 from pillion.domain.indexed_text import EpisodeIndexing
 from pillion.domain.limits import INDEX_FROM_DEFAULT, PROMOTE_AFTER_DEFAULT
+from pillion.domain.operations import MIGRATE, ROLL_BACK
 from pillion.embedders.cache import QueryCache
 from pillion.jobs.accesses import AccessJob
 from pillion.jobs.embedding import EmbeddingJob
 from pillion.jobs.operations import OperationsJob
 from pillion.jobs.retention import RetentionJob, RetentionSettings
 from pillion.service.accesses import Accesses, AccessFlusher
+from pillion.service.beginning import Beginner
 from pillion.service.catalogue import Catalogue
 from pillion.service.consolidator import Consolidator
 from pillion.service.forgetter import Forgetter
@@ -20,6 +22,7 @@ from pillion.service.importer import Importer
 from pillion.service.index_snapshots import IndexSnapshots
 from pillion.service.migrating import Migrating
 from pillion.service.migrator import Migrator
+from pillion.service.operating import Operator
 from pillion.service.operations import Operations, RunningOperations
 from pillion.service.partitions import KeySpaces
 from pillion.service.pending import PendingVectors
@@ -45,6 +48,7 @@ if TYPE_CHECKING:
 
     from pillion.domain.search_plan import Costs
     from pillion.ports import Clock, Embedder, IdSource, SchemaCompiler, Summarizer, TokenCounter
+    from pillion.service.operating import Doer
 
 QUERY_CACHE_ENTRIES: Final = 1024
 
@@ -100,6 +104,7 @@ class UseCases:
     catalogue: Catalogue
     migrator: Migrator
     operations: Operations
+    operator: Operator
     statistics: StatisticsReader
     watcher: Watcher
     access_flusher: AccessFlusher
@@ -173,10 +178,11 @@ def assemble(
     watcher = Watcher(store=store, keys=keys)
     closers: list[Callable[[], None]] = [watcher.close]
     running = RunningOperations(store)
-    migrating = Migrating(
-        store=store, keys=keys, clock=clock, writer=writer, registry=registry, pending=pending
-    )
-    work = OperationsJob(running, migrating.advance)
+    beginner = Beginner(store=store, clock=clock, ids=ids, running=running)
+    migrating = Migrating(store=store, keys=keys, registry=registry)
+    doers: dict[str, Doer] = {MIGRATE: migrating, ROLL_BACK: migrating}
+    operator = Operator(store=store, clock=clock, writer=writer, pending=pending, doers=doers)
+    work = OperationsJob(running, operator.advance)
     work.start()
     closers.append(work.stop)
     if queries is not None:
@@ -233,9 +239,16 @@ def assemble(
         ),
         catalogue=catalogue,
         migrator=Migrator(
-            store=store, keys=keys, clock=clock, ids=ids, registry=registry, running=running
+            store=store,
+            keys=keys,
+            clock=clock,
+            ids=ids,
+            registry=registry,
+            running=running,
+            beginner=beginner,
         ),
-        operations=Operations(store=store, keys=keys, clock=clock),
+        operations=Operations(store=store, clock=clock, stoppers=doers),
+        operator=operator,
         statistics=StatisticsReader(
             store=store,
             store_kind=store_kind,

@@ -10,8 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from pillion_storage import codec
-from pillion_storage.api import Committed
+from pillion_storage import codec, registry_codec
 from pillion_storage.keys import (
     INSTANT_BYTES,
     instant_of,
@@ -21,7 +20,6 @@ from pillion_storage.keys import (
     undo_range,
 )
 
-from pillion.domain.errors import PillionError
 from pillion.domain.memory import MemoryStatus
 from pillion.domain.migrations import migrated
 from pillion.domain.operations import OperationState
@@ -29,11 +27,8 @@ from pillion.domain.rendering import render_fact
 from pillion.service.asleep import displaced_from, sleeps_of, taken_follows
 from pillion.service.attribute_rows import AttributeRows
 from pillion.service.catalogue import schema_of
-from pillion.service.draft import Draft
 from pillion.service.migration_work import MigrationWork, put_memory
-from pillion.service.operations import find_operation, let_go, put_operation
 from pillion.service.roll_back import RollBack
-from pillion.service.vectors import MadeVectors, pending_added
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,16 +39,13 @@ if TYPE_CHECKING:
     from pillion.domain.memory import Memory
     from pillion.domain.migrations import Step
     from pillion.domain.operations import Operation
-    from pillion.domain.scope import FactKey, Partition
+    from pillion.domain.scope import FactKey
     from pillion.domain.values import Value
-    from pillion.ports import Clock
+    from pillion.service.draft import Draft
+    from pillion.service.operating import Part
     from pillion.service.partitions import KeySpaces
-    from pillion.service.pending import PendingVectors
     from pillion.service.registry import CheckedSchema, Registry
-    from pillion.service.writer import Writer
 
-# Rows that one commit changes at most, and what it is cut to where it does not go through.
-SIZES: Final = (64, 16, 4, 1)
 TIDY_ROWS: Final = 1000
 # Rows of one timeline that are read at a time.
 SCAN_ROWS: Final = 500
@@ -70,77 +62,45 @@ def value_for(memory: Memory, checked: CheckedSchema, steps: Sequence[Step]) -> 
 
 
 class Migrating:
-    """Goes on with operations, a commit at a time."""
+    """Does the work of migrations and their roll-backs, a commit at a time."""
 
-    def __init__(
-        self,
-        *,
-        store: Store,
-        keys: KeySpaces,
-        clock: Clock,
-        writer: Writer,
-        registry: Registry,
-        pending: PendingVectors,
-    ) -> None:
+    def __init__(self, *, store: Store, keys: KeySpaces, registry: Registry) -> None:
         self._store = store
         self._keys = keys
-        self._clock = clock
-        self._writer = writer
         self._registry = registry
-        self._pending = pending
         self._rows = AttributeRows(store)
         self._roll_back = RollBack(store)
 
-    def advance(self, partition: Partition, operation_id: UUID) -> bool:
-        """Do a bounded part of an operation; return whether there is more to do.
-
-        What cannot be done (of the caller's making, not the store's) ends it as FAILED.
-        """
-        for size in SIZES:
-            draft, applier = self._writer.open_draft(partition, MadeVectors())
-            operation = find_operation(draft, operation_id)
-            if operation is None or operation.state is not OperationState.RUNNING:
-                return False
-            work = MigrationWork(
-                draft=draft,
-                applier=applier,
-                keys=self._keys.of(partition),
-                operation=operation,
-                now=self._clock.now_us(),
-                room=size,
-            )
-            try:
-                made = self._planned(work)
-                put_operation(draft, made)
-                if made.state is not OperationState.RUNNING:
-                    let_go(draft, work.keys, made)
-                if draft.outgrown and size > 1:
-                    continue
-                batch = draft.batch(None)
-            except PillionError as error:
-                return not self._failed(partition, operation_id, error)
-            if isinstance(self._store.commit(partition, batch), Committed):
-                self._pending.add(partition, pending_added(draft))
-                return made.state is OperationState.RUNNING
-        return True  # live writers were faster: the next turn finds them done
-
-    def _planned(self, work: MigrationWork) -> Operation:
+    def step(self, part: Part) -> Operation:
+        """Put a bounded part of a migration, or of its roll-back, into a draft."""
+        work = MigrationWork(
+            draft=part.draft,
+            applier=part.applier,
+            keys=self._keys.of(part.draft.partition),
+            operation=part.operation,
+            now=part.now,
+            room=part.room,
+        )
         if work.migration.closing:
             return self._tidied(work)
         if work.migration.undoes is not None:
             return self._roll_back.undone(work, work.migration.undoes)
         return self._migrated(work)
 
-    def _failed(self, partition: Partition, operation_id: UUID, error: PillionError) -> bool:
-        """End an operation that cannot go on; return whether it has ended."""
-        draft = Draft(self._store, partition)
-        operation = find_operation(draft, operation_id)
-        if operation is None or operation.state is not OperationState.RUNNING:
-            return True
-        ended = operation.ended(OperationState.FAILED, self._clock.now_us(), error.reason.value)
-        put_operation(draft, ended)
-        let_go(draft, self._keys.of(partition), ended)
-        return isinstance(self._store.commit(partition, draft.batch(None)), Committed)
+    def may_stop(self, operation: Operation) -> bool:
+        """Return whether a migration may be cancelled: not once it cannot be taken back."""
+        return not operation.migration.closing
+
+    def ended(self, draft: Draft, operation: Operation) -> None:
+        """Take an operation that has ended off its attribute, so that another may begin."""
+        key = self._keys.of(draft.partition).registration(operation.migration.attribute)
+        data = draft.get(key)
+        if data is None:
+            return
+        registration = registry_codec.decode_registration(data)
+        if registration.migration == operation.id.bytes:
+            freed = replace(registration, migration=b"")
+            draft.put(key, registry_codec.encode_registration(freed))
 
     # --- forward ---------------------------------------------------------------------------
 
@@ -158,7 +118,7 @@ class Migrating:
         )
         memories: Sequence[Memory] = next(filter(None, pages), ())
         if not memories:
-            return replace(work.operation, migration=replace(migration, closing=True))
+            return replace(work.operation, work=replace(migration, closing=True))
         for found in memories:
             if not self._settled(work, checked, found.id):
                 break
@@ -167,7 +127,7 @@ class Migrating:
                 migration = migration.with_misfit(found.id)
             migration = replace(migration, cursor=found.id)
         done = migration.migrated + work.rows
-        return replace(work.operation, migration=replace(migration, migrated=done))
+        return replace(work.operation, work=replace(migration, migrated=done))
 
     def _settled(self, work: MigrationWork, checked: CheckedSchema, memory_id: UUID) -> bool:
         """Migrate a memory with its whole timeline; return False when there was no room for it."""

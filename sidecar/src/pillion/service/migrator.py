@@ -6,9 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
-from pillion_storage import codec, operations_codec, registry_codec
-from pillion_storage.api import Batch, Committed, Token
-from pillion_storage.keys import OPERATIONS, id_of, operation_key, prefix_end, undo_range
+from pillion_storage import codec, registry_codec
+from pillion_storage.api import Committed, Token
 
 from pillion.domain import limits
 from pillion.domain.errors import PillionError, Reason
@@ -23,7 +22,6 @@ from pillion.domain.operations import (
     OperationState,
 )
 from pillion.domain.schemas import Cardinality
-from pillion.service.answers import check_same_body
 from pillion.service.attribute_rows import AttributeRows
 from pillion.service.catalogue import schema_of
 from pillion.service.draft import Draft
@@ -45,11 +43,10 @@ if TYPE_CHECKING:
     from pillion.domain.schemas import Registration
     from pillion.domain.scope import Partition
     from pillion.ports import Clock, Deadline, IdSource
+    from pillion.service.beginning import Beginner
     from pillion.service.operations import RunningOperations
     from pillion.service.partitions import KeySpaces
     from pillion.service.registry import CheckedSchema, Registry
-
-_SWEEP_ROWS = 1000
 
 
 class _Found(NamedTuple):
@@ -72,6 +69,7 @@ class Migrator:
         ids: IdSource,
         registry: Registry,
         running: RunningOperations,
+        beginner: Beginner,
     ) -> None:
         self._store = store
         self._keys = keys
@@ -79,6 +77,7 @@ class Migrator:
         self._ids = ids
         self._registry = registry
         self._running = running
+        self._beginner = beginner
         self._rows = AttributeRows(store)
 
     def migrate(
@@ -120,14 +119,14 @@ class Migrator:
         if command.dry_run:
             return MigrateAnswer(operation=None, values=found.values, misfit_ids=found.misfit_ids)
         self._rows.complete(partition, keys, deadline)
-        self._sweep(partition)
+        self._beginner.sweep(partition)
         operation = Operation(
             id=self._ids.new_id(),
             verb=MIGRATE,
             state=OperationState.RUNNING,
             started_at=self._clock.now_us(),
             total=found.values + found.misfits,
-            migration=Migration(
+            work=Migration(
                 attribute=command.attribute,
                 schema_version=command.schema_version,
                 steps=command.steps,
@@ -202,37 +201,11 @@ class Migrator:
             keys.registration(registration.attribute), registry_codec.encode_registration(held)
         )
 
-    def _sweep(self, partition: Partition) -> None:
-        """Drop records of operations that ended long ago, and what they left."""
-        before = self._clock.now_us() - limits.OPERATION_KEPT_US
-        page = self._store.scan(partition, OPERATIONS, prefix_end(OPERATIONS), limit=_SWEEP_ROWS)
-        for row in page.rows:
-            operation = operations_codec.decode_operation(id_of(row.key), row.value)
-            if not 0 < operation.ended_at < before:
-                continue
-            prefix = undo_range(operation.id)
-            left = self._store.scan(
-                partition, prefix, prefix_end(prefix), limit=_SWEEP_ROWS, keys_only=True
-            )
-            gone = [one.key for one in left.rows]
-            if left.next_start is None:
-                gone.append(operation_key(operation.id))
-            self._store.commit(partition, Batch(deletes=gone))
-
     def _replayed(
         self, partition: Partition, command: MigrateCommand, earlier: Committed
     ) -> MigrateAnswer:
-        check_same_body(earlier.memo, command.body_digest)
-        _, operation_id, values, ids = codec.unpack(earlier.memo or b"")
-        operation = find_operation(Draft(self._store, partition), UUID(bytes=operation_id))
-        if operation is None:  # it is swept once it has ended, never before
-            name = str(UUID(bytes=operation_id))
-            raise PillionError(
-                Reason.ALREADY_ENDED,
-                f"this request began operation {name}, which ended so long ago that its record "
-                "was dropped; nothing was begun anew",
-                metadata={"operation": name},
-            )
+        operation = self._beginner.replayed(partition, earlier, command.body_digest)
+        _, _, values, ids = codec.unpack(earlier.memo or b"")
         return MigrateAnswer(
             operation=operation,
             values=values,
@@ -274,7 +247,7 @@ class Migrator:
                 state=OperationState.RUNNING,
                 started_at=now,
                 total=work.migrated,
-                migration=Migration(
+                work=Migration(
                     attribute=work.attribute,
                     schema_version=work.schema_version,
                     undoes=target.id,

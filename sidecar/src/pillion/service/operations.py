@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import threading
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 from uuid import UUID
 
-from pillion_storage import codec, operations_codec, registry_codec
+from pillion_storage import codec, operations_codec
 from pillion_storage.api import Committed
 from pillion_storage.keys import ID_BYTES, OPERATIONS, id_of, operation_key, prefix_end
 
@@ -21,12 +21,12 @@ from pillion.service.records import not_found
 from pillion.service.writer import changed_too_often
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pillion_storage.api import Store
-    from pillion_storage.keys import KeySpace
 
     from pillion.domain.scope import Partition
     from pillion.ports import Clock, Deadline
-    from pillion.service.partitions import KeySpaces
 
 # A wait ends this much before its deadline, so that the answer arrives; and it looks this often
 # whether the caller is still there.
@@ -43,18 +43,6 @@ def find_operation(draft: Draft, operation_id: UUID) -> Operation | None:
 def put_operation(draft: Draft, operation: Operation) -> None:
     """Write an operation in a draft."""
     draft.put(operation_key(operation.id), operations_codec.encode_operation(operation))
-
-
-def let_go(draft: Draft, keys: KeySpace, operation: Operation) -> None:
-    """Take an operation that has ended off its attribute, so that another may begin."""
-    key = keys.registration(operation.migration.attribute)
-    data = draft.get(key)
-    if data is None:
-        return
-    registration = registry_codec.decode_registration(data)
-    if registration.migration == operation.id.bytes:
-        freed = replace(registration, migration=b"")
-        draft.put(key, registry_codec.encode_registration(freed))
 
 
 class RunningOperations:
@@ -105,13 +93,25 @@ class RunningOperations:
             self._bell.notify_all()
 
 
+class Stopper(Protocol):
+    """What a verb has to say when an operation of it is cancelled (`service.operating.Doer`)."""
+
+    def may_stop(self, operation: Operation) -> bool:
+        """Return whether a running operation may be cancelled."""
+        ...
+
+    def ended(self, draft: Draft, operation: Operation) -> None:
+        """Put into the commit that ends an operation what follows from it."""
+        ...
+
+
 class Operations:
     """Shows operations, waits for them, and stops them."""
 
-    def __init__(self, *, store: Store, keys: KeySpaces, clock: Clock) -> None:
+    def __init__(self, *, store: Store, clock: Clock, stoppers: Mapping[str, Stopper]) -> None:
         self._store = store
-        self._keys = keys
         self._clock = clock
+        self._stoppers = stoppers
 
     def get(self, partition: Partition, name: str) -> Operation:
         """Return an operation.
@@ -172,24 +172,26 @@ class Operations:
             self._store.wait(partition, revision, min(left, LOOK_SECONDS))
 
     def cancel(self, partition: Partition, name: str, deadline: Deadline) -> Operation:
-        """Stop an operation. What it has committed stays. One that has ended stays as it is.
+        """Stop an operation. What it has committed stays.
+
+        One that has ended, or is past being stopped, stays as it is.
 
         Raises:
             PillionError: NOT_FOUND.
         """
         self.get(partition, name)
-        keys = self._keys.of(partition)
         for _ in range(limits.COMMIT_TRIES_MAX):
             deadline.check()
             draft = Draft(self._store, partition)
             found = find_operation(draft, operation_id_of(name))
             if found is None:
                 raise not_found("operation", name)
-            if found.state is not OperationState.RUNNING or found.migration.closing:
+            verb = self._stoppers[found.verb]
+            if found.state is not OperationState.RUNNING or not verb.may_stop(found):
                 return found
             ended = found.ended(OperationState.CANCELLED, self._clock.now_us())
             put_operation(draft, ended)
-            let_go(draft, keys, ended)
+            verb.ended(draft, ended)
             if isinstance(self._store.commit(partition, draft.batch(None)), Committed):
                 return ended
         raise changed_too_often()

@@ -59,7 +59,7 @@ class RollBack:
                 migration = migration.with_misfit(memory_id)
             work.draft.get(row.key)
             work.draft.delete(row.key)
-        made = replace(work.operation, migration=migration)
+        made = replace(work.operation, work=migration)
         return made if page.rows else made.ended(OperationState.SUCCEEDED, work.now)
 
     def _restored(self, work: MigrationWork, memory_id: UUID, version: int) -> bool:

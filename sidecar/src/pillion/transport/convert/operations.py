@@ -19,14 +19,14 @@ from pillion.domain.migrations import (
     ValueType,
     Wrap,
 )
-from pillion.domain.operations import MigrateCommand, OperationState
+from pillion.domain.operations import MigrateCommand, Migration, OperationState
 from pillion.transport.convert.commands import body_digest, check_length
 from pillion.transport.convert.instants import duration_to_wire, put_instant
 from pillion.transport.convert.scalars import enum_from_wire, required, value_from_wire
 
 if TYPE_CHECKING:
     from pillion.domain.migrations import Step
-    from pillion.domain.operations import MigrateAnswer, Operation
+    from pillion.domain.operations import MigrateAnswer, Operation, Work
 
 
 def migrate_from_wire(request: wire.MigrateAttributeRequest) -> MigrateCommand:
@@ -85,7 +85,7 @@ def operation_to_wire(operation: Operation) -> types_pb2.Operation:
         verb=operation.verb,
         done_units=operation.done,
         total_units=operation.total,
-        unit="values",
+        unit=operation.work.unit,
         state=operation.state,  # type: ignore[arg-type]
         failure_reason=operation.failure_reason,
         kept_for=duration_to_wire(OPERATION_KEPT_US),
@@ -93,20 +93,28 @@ def operation_to_wire(operation: Operation) -> types_pb2.Operation:
     put_instant(made.started_at, operation.started_at)
     if operation.ended_at:
         put_instant(made.ended_at, operation.ended_at)
-    succeeded = operation.state is OperationState.SUCCEEDED
-    if succeeded:
+    if operation.state is OperationState.SUCCEEDED:
         made.progress = 1.0
+        _put_result(made, operation.work)
     elif operation.total:
         made.progress = min(operation.done / operation.total, 1.0)
-    if succeeded:
-        work = operation.migration
-        made.migration.CopyFrom(
-            types_pb2.MigrationReport(
-                attribute=work.attribute,
-                schema_version=work.schema_version,
-                migrated=work.migrated,
-                misfits=work.misfits,
-                misfit_ids=[str(one) for one in work.misfit_ids],
-            )
-        )
     return made
+
+
+def _put_result(made: types_pb2.Operation, work: Work) -> None:
+    """Set the result that the work of a verb comes to."""
+    match work:
+        case Migration():
+            made.migration.CopyFrom(_migration_to_wire(work))
+        case _:
+            raise TypeError(f"no result is known of {made.verb}")
+
+
+def _migration_to_wire(work: Migration) -> types_pb2.MigrationReport:
+    return types_pb2.MigrationReport(
+        attribute=work.attribute,
+        schema_version=work.schema_version,
+        migrated=work.migrated,
+        misfits=work.misfits,
+        misfit_ids=[str(one) for one in work.misfit_ids],
+    )
