@@ -21,6 +21,7 @@ partition's secret. A key is one family byte and fixed-width parts, so ranges ar
     m       memory id(16)                           a memory
     o       operation id(16)                        long work: what it is to do and has done
     n       about(16) claim(16)                     the open candidate that makes a claim
+    p       what(1) id or subject(16)               a legal hold
     q       memory id(16)                           a vector that is still to be made
     s       subject(16) type(1) time(8) id(16)      empty: memories and episodes of a subject
     t       timeline(16) valid from(8)              one entry of a timeline
@@ -64,6 +65,7 @@ BY_ATTRIBUTE_KEY: Final = b"abyattribute"
 REGISTRATIONS: Final = b"g"
 OPERATIONS: Final = b"o"
 ACCESSES: Final = b"l"
+HOLDS: Final = b"p"
 
 
 class SubjectRecord(IntEnum):
@@ -148,6 +150,11 @@ def undo_key(operation_id: UUID, memory_id: UUID) -> bytes:
 def undo_range(operation_id: UUID) -> bytes:
     """Return the prefix of what an operation changed, and of its other notes."""
     return b"u" + operation_id.bytes
+
+
+def hold_key(record_id: UUID) -> bytes:
+    """Return the key of the legal hold on one memory or episode."""
+    return HOLDS + b"i" + record_id.bytes
 
 
 def created_key(created_at: int, memory_id: UUID) -> bytes:
@@ -235,6 +242,10 @@ class KeySpace:
                 self._subjects.clear()
             self._subjects[subject] = known
         return known
+
+    def hold(self, subject: Subject) -> bytes:
+        """Return the key of the legal hold on everything about a subject."""
+        return HOLDS + b"s" + self.subject(subject)
 
     def attribute(self, name: str) -> bytes:
         """Return the hash of an attribute."""

@@ -14,6 +14,7 @@ from pillion.domain.commands import (
     WriteCommand,
 )
 from pillion.domain.errors import PillionError
+from pillion.domain.forgetting import ByFact, ByIds, BySubject
 from pillion.domain.memory import MemoryKind, Source, SourceKind
 from pillion.domain.mutations import (
     AddMemory,
@@ -237,7 +238,15 @@ class Service:
         )
 
     def forget(self, mode=ForgetMode.EXPIRE, *, partition=None, **selector):
-        command = ForgetCommand(mode=mode, **selector)
+        """Forget by one selector: as a value, or the usual ones by name."""
+        made = selector.pop("selector", ByIds(()))
+        if "ids" in selector:
+            made = ByIds(tuple(selector.pop("ids")))
+        if "subject" in selector:
+            made = BySubject(selector.pop("subject"), selector.pop("contexts", None))
+        if "fact" in selector:
+            made = ByFact(selector.pop("fact"))
+        command = ForgetCommand(mode=mode, selector=made, **selector)
         return self.use_cases.forgetter.forget(partition or self.partition, command, self.patience)
 
     def consolidate(self, subject=MIRA, *, partition=None, **more):

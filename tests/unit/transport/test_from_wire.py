@@ -31,7 +31,7 @@ from pillion.domain.queries import (
 from pillion.domain.scope import FactKey, Subject
 from pillion.domain.values import Value, ValueKind
 from pillion.service.profiles import Profiles
-from pillion.transport.convert import commands, mutations, queries
+from pillion.transport.convert import commands, forgetting, mutations, queries
 from pillion_proto.memory.v1 import memory_service_pb2 as wire
 from pillion_proto.memory.v1 import search_pb2, types_pb2
 
@@ -422,20 +422,8 @@ NOT_SERVED = [
         mutations.mutation_from_wire,
         an("capture_episode", episode=EPISODE, extraction=3),
     ),
-    ("FORGET_ERASE", commands.forget_from_wire, wire.ForgetRequest(mode=3)),
-    ("BACKGROUND", commands.forget_from_wire, wire.ForgetRequest(mode=1, background=True)),
-    *(
-        ("FORGET_SELECTORS", commands.forget_from_wire, wire.ForgetRequest(mode=1, selector=one))
-        for one in (
-            {"filter": {}},
-            {"episode_id": ID},
-            {"recorded": {}},
-            {"topic": {}},
-            {"retention_class": "x"},
-            {"expired": True},
-            {"decayed": {}},
-        )
-    ),
+    ("FORGET_ERASE", forgetting.forget_from_wire, wire.ForgetRequest(mode=3)),
+    ("BACKGROUND", forgetting.forget_from_wire, wire.ForgetRequest(mode=1, background=True)),
     ("BACKGROUND", commands.consolidate_from_wire, wire.ConsolidateRequest()),
     (
         "BACKGROUND",
@@ -471,16 +459,16 @@ SELECT_FACT = {"fact": KEY}
 )
 def test_a_forget_of_more_than_ids_is_a_dry_run_unless_said_otherwise(selector, run, dry_run):
     request = wire.ForgetRequest(mode=wire.FORGET_MODE_RETRACT, selector=selector, run=run)
-    command = commands.forget_from_wire(request)
+    command = forgetting.forget_from_wire(request)
     assert command.dry_run is dry_run
     assert command.mode is ForgetMode.RETRACT
 
 
 def test_a_forget_by_subject_names_contexts_or_all():
     request = wire.ForgetRequest(mode=1, selector=SELECT_SUBJECT)
-    assert commands.forget_from_wire(request).contexts is None
+    assert forgetting.forget_from_wire(request).selector.contexts is None
     request.selector.subject.contexts.append("")
-    assert commands.forget_from_wire(request).contexts == {""}
+    assert forgetting.forget_from_wire(request).selector.contexts == {""}
 
 
 @pytest.mark.parametrize(
@@ -495,11 +483,34 @@ def test_a_forget_by_subject_names_contexts_or_all():
         ("selector.ids.ids[0]", wire.ForgetRequest(mode=1, selector={"ids": {"ids": ["x"]}})),
         ("selector.subject.subject", wire.ForgetRequest(mode=1, selector={"subject": {}})),
         ("selector.fact.subject", wire.ForgetRequest(mode=1, selector={"fact": {}})),
+        ("selector.episode_id", wire.ForgetRequest(mode=1, selector={"episode_id": "x"})),
+        ("selector.expired", wire.ForgetRequest(mode=1, selector={"expired": False})),
+        (
+            "selector.recorded.from",
+            wire.ForgetRequest(mode=1, selector={"recorded": {"from": Timestamp(nanos=-1)}}),
+        ),
+        (
+            "selector.filter.contexts",
+            wire.ForgetRequest(
+                mode=1, selector={"filter": {"all_contexts": True, "contexts": ["a"]}}
+            ),
+        ),
+        (
+            "selector.decayed.thresholds[0].kind",
+            wire.ForgetRequest(mode=1, selector={"decayed": {"thresholds": [{}]}}),
+        ),
+        (
+            "selector.decayed.thresholds[1].kind",
+            wire.ForgetRequest(
+                mode=1, selector={"decayed": {"thresholds": [{"kind": 1}, {"kind": 1}]}}
+            ),
+        ),
+        ("preview_revision", wire.ForgetRequest(mode=1, selector=SELECT_IDS, preview_revision=-1)),
     ],
 )
 def test_a_bad_forget_is_refused_by_its_field(field, request_):
     with pytest.raises(PillionError) as caught:
-        commands.forget_from_wire(request_)
+        forgetting.forget_from_wire(request_)
     assert caught.value.reason is Reason.INVALID_FIELD
     assert caught.value.violations[0].field == field
 

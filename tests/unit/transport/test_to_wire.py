@@ -8,7 +8,7 @@ from pillion.domain.errors import PillionError
 from pillion.domain.memory import Episode, Recurrence, Source, SourceKind
 from pillion.domain.scope import Partition, Subject
 from pillion.domain.values import Value, ValueKind
-from pillion.transport.convert import answers, records, scalars
+from pillion.transport.convert import answers, forgetting, records, scalars
 from pillion_proto.memory.v1 import memory_service_pb2 as wire
 from pillion_proto.memory.v1 import schema_service_pb2, search_pb2, types_pb2
 
@@ -200,7 +200,7 @@ def test_reports_of_nothing_are_still_reports():
     forgotten = commands.ForgetReport(
         memories=0, episodes=0, derived=0, sample_ids=(), dry_run=False, revision=0
     )
-    assert answers.forget_to_wire(forgotten).WhichOneof("outcome") == "report"
+    assert forgetting.forget_to_wire(forgotten).WhichOneof("outcome") == "report"
 
 
 def test_parts_are_given_only_when_asked_for():

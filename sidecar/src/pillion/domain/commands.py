@@ -14,9 +14,10 @@ if TYPE_CHECKING:
 
     from pillion.domain.embedding import EmbedderIdentity
     from pillion.domain.errors import PillionError
+    from pillion.domain.forgetting import Selector
     from pillion.domain.memory import Memory
     from pillion.domain.mutations import Guard, Mutation, MutationResult
-    from pillion.domain.scope import FactKey, Partition, Subject
+    from pillion.domain.scope import Partition, Subject
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,21 +72,43 @@ class ForgetMode(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForgetCommand:
-    """A Forget by ids, by subject (``contexts`` None: every context) or by fact key."""
+    """A Forget of everything that a selector admits.
+
+    Attributes:
+        mode: How.
+        selector: What.
+        dry_run: Only say what it would take.
+        force: The selector may match everything.
+        preview_revision: The revision of the dry run that this was decided by; 0: none.
+        reason_code: Why: a code, never content.
+        request_id: Of a retry the same; empty: none.
+        body_digest: Tells a retry from another request of the same id.
+    """
 
     mode: ForgetMode
-    ids: tuple[UUID, ...] = ()
-    subject: Subject | None = None
-    contexts: frozenset[str] | None = None
-    fact: FactKey | None = None
+    selector: Selector
     dry_run: bool = False
+    force: bool = False
+    preview_revision: int = 0
+    reason_code: str = ""
     request_id: str = ""
     body_digest: bytes = b""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForgetReport:
-    """What a Forget did, or in a dry run would do."""
+    """What a Forget did, or in a dry run would do.
+
+    Attributes:
+        memories: Memories that the selector named.
+        episodes: Episodes that it named.
+        derived: Memories that followed, since everything that they were made from is forgotten.
+        sample_ids: Some of all of these.
+        exempt_ids: Some of those that were named and stay: held.
+        dry_run: Nothing was changed.
+        revision: The one after it.
+        unpreviewed: Of all of these, those that were new or changed since the preview.
+    """
 
     memories: int
     episodes: int
@@ -93,6 +116,8 @@ class ForgetReport:
     sample_ids: tuple[UUID, ...]
     dry_run: bool
     revision: int
+    exempt_ids: tuple[UUID, ...] = ()
+    unpreviewed: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

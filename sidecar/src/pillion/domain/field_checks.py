@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import struct
 from typing import TYPE_CHECKING, Final
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 FLOAT32_BYTES: Final = 4
 _INT64_MAX: Final = 2**63 - 1
+_CODE: Final = re.compile(r"[A-Za-z0-9._:/-]+")
 
 
 def check_text(field: str, text: str, bytes_max: int, *, required: bool = False) -> None:
@@ -193,3 +195,12 @@ def check_pii_labels(field: str, labels: Collection[str]) -> None:
 def check_request_id(request_id: str) -> None:
     """Refuse a request_id that is too long."""
     check_text("request_id", request_id, limits.REQUEST_ID_BYTES_MAX)
+
+
+def check_reason_code(field: str, code: str, *, required: bool = False) -> None:
+    """Refuse a reason that is no code: letters, digits and ``-_.:/``, so that it tells nothing."""
+    check_text(field, code, limits.REASON_CODE_BYTES_MAX, required=required)
+    if code and not _CODE.fullmatch(code):
+        raise PillionError.of_field(
+            field, "is a code, of letters, digits and - _ . : / only: no content belongs here"
+        )

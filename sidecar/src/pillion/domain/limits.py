@@ -90,6 +90,7 @@ FILTER_LEVELS_MAX: Final = 4
 FILTER_CONDITIONS_MAX: Final = 64
 FORGET_IDS_MAX: Final = 100
 FORGET_SAMPLE_MAX: Final = 100
+REASON_CODE_BYTES_MAX: Final = 64  # a code of the caller's, for receipts and logs
 IMPORT_BATCH_MAX: Final = 100
 # Memories of one subject that a single Consolidate looks at: clustering is quadratic in it.
 CONSOLIDATE_MEMORIES_MAX: Final = 2000

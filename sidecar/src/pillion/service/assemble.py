@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from pillion.domain.indexed_text import EpisodeIndexing
 from pillion.domain.limits import INDEX_FROM_DEFAULT, PROMOTE_AFTER_DEFAULT
 from pillion.domain.operations import MIGRATE, ROLL_BACK
+from pillion.domain.retention import NO_CLASSES, RetentionClasses
 from pillion.embedders.cache import QueryCache
 from pillion.jobs.accesses import AccessJob
 from pillion.jobs.embedding import EmbeddingJob
@@ -17,7 +18,10 @@ from pillion.service.accesses import Accesses, AccessFlusher
 from pillion.service.beginning import Beginner
 from pillion.service.catalogue import Catalogue
 from pillion.service.consolidator import Consolidator
+from pillion.service.faded import Fading
 from pillion.service.forgetter import Forgetter
+from pillion.service.forgetting import Forgetting
+from pillion.service.holds import Holds
 from pillion.service.importer import Importer
 from pillion.service.index_snapshots import IndexSnapshots
 from pillion.service.migrating import Migrating
@@ -35,6 +39,7 @@ from pillion.service.registrar import Registrar
 from pillion.service.registry import Registry
 from pillion.service.residents import Residents
 from pillion.service.searcher import Searcher
+from pillion.service.selecting import Selecting
 from pillion.service.statistics import StatisticsReader
 from pillion.service.walker import Walker
 from pillion.service.watcher import Watcher
@@ -70,6 +75,7 @@ class ServiceSettings:
         refuse_unregistered: Facts of attributes that nobody registered are refused.
         profiles: Ranking profiles by name.
         costs: What the search planner takes a row to cost; None: it is measured.
+        retention_classes: How long what bears a class is kept.
         retention: How long history and request ids are kept; None: nothing is ever swept.
     """
 
@@ -84,6 +90,7 @@ class ServiceSettings:
     refuse_unregistered: bool = False
     profiles: Profiles = BUILT_IN
     costs: Costs | None = None
+    retention_classes: RetentionClasses = NO_CLASSES
     retention: RetentionSettings | None = None
 
 
@@ -99,6 +106,7 @@ class UseCases:
     walker: Walker
     profiles: Profiles
     forgetter: Forgetter
+    holds: Holds
     consolidator: Consolidator
     registrar: Registrar
     catalogue: Catalogue
@@ -175,6 +183,14 @@ def assemble(
         ranker=Ranker(settings.index_from, settings.costs),
         accesses=accesses,
     )
+    selecting = Selecting(
+        store=store,
+        keys=keys,
+        searcher=searcher,
+        fading=Fading(store=store, keys=keys, residents=residents, accesses=accesses),
+        classes=settings.retention_classes,
+    )
+    forgetting = Forgetting(store=store, keys=keys, clock=clock, writer=writer, selecting=selecting)
     watcher = Watcher(store=store, keys=keys)
     closers: list[Callable[[], None]] = [watcher.close]
     running = RunningOperations(store)
@@ -216,7 +232,8 @@ def assemble(
         ),
         walker=Walker(store=store, clock=clock, searcher=searcher),
         profiles=settings.profiles,
-        forgetter=Forgetter(store=store, keys=keys, clock=clock, writer=writer),
+        forgetter=Forgetter(store=store, clock=clock, selecting=selecting, forgetting=forgetting),
+        holds=Holds(store=store, keys=keys, clock=clock),
         consolidator=Consolidator(
             store=store,
             keys=keys,

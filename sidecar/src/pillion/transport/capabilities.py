@@ -93,13 +93,13 @@ METHODS: Final[dict[str, Method]] = {
     _ADMIN + "ListErasureReceipts": Method(
         ADMIN, CONTROL, _NO, wire.CAPABILITY_ERASURE_RECEIPTS, whole_server=True
     ),
-    _ADMIN + "SetLegalHold": Method(ADMIN, CONTROL, _NO, wire.CAPABILITY_LEGAL_HOLD),
+    _ADMIN + "SetLegalHold": Method(ADMIN, WRITE, _YES, wire.CAPABILITY_LEGAL_HOLD),
 }
 
 # Parts of served calls. A request that asks for one that is not served is refused, never ignored.
 FEATURES: Final[dict[wire.Capability, bool]] = {
     wire.CAPABILITY_FORGET_ERASE: _NO,
-    wire.CAPABILITY_FORGET_SELECTORS: _NO,
+    wire.CAPABILITY_FORGET_SELECTORS: _YES,
     wire.CAPABILITY_RECORDED_TIME: _YES,
     wire.CAPABILITY_CERTIFIED_SEARCH: _YES,
     wire.CAPABILITY_LEXICAL_SEARCH: _YES,

@@ -16,6 +16,7 @@ from pillion.domain.errors import PillionError
 from pillion.transport.capabilities import PACKAGE, served_capabilities
 from pillion.transport.convert import answers, commands, queries
 from pillion.transport.convert.encoded import EncodedMemories, encode_get, encode_search
+from pillion.transport.convert.forgetting import forget_from_wire, forget_to_wire
 from pillion.transport.convert.graph import neighbors_from_wire, neighbors_to_wire
 from pillion.transport.convert.instants import duration_to_wire, instant_to_wire
 from pillion.transport.convert.operations import operation_to_wire
@@ -167,9 +168,9 @@ class MemoryServicer:
 
     def Forget(self, request: wire.ForgetRequest, call: Call) -> wire.ForgetResponse:  # noqa: N802
         """Take memories out of recall or retract them."""
-        command = commands.forget_from_wire(request)
+        command = forget_from_wire(request)
         report = self._use_cases.forgetter.forget(call.partition, command, call.deadline)
-        return answers.forget_to_wire(report)
+        return forget_to_wire(report)
 
     def Consolidate(  # noqa: N802
         self, request: wire.ConsolidateRequest, call: Call

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from pillion.domain.commands import (
         ConsolidateReport,
-        ForgetReport,
         ImportAck,
         PartitionStatistics,
         Statistics,
@@ -167,20 +166,6 @@ def history_to_wire(
         if entry.recorded_to is not None:
             put_instant(target.recorded_to, entry.recorded_to)
     return response
-
-
-def forget_to_wire(report: ForgetReport) -> wire.ForgetResponse:
-    """Return the answer to a Forget."""
-    return wire.ForgetResponse(
-        report=types_pb2.ForgetReport(
-            memories=report.memories,
-            episodes=report.episodes,
-            derived=report.derived,
-            sample_ids=map(str, report.sample_ids),
-            dry_run=report.dry_run,
-        ),
-        revision=report.revision,
-    )
 
 
 def consolidate_to_wire(

@@ -11,8 +11,6 @@ from pillion_proto.memory.v1 import schema_service_pb2 as schema_wire
 
 from pillion.domain.commands import (
     ConsolidateCommand,
-    ForgetCommand,
-    ForgetMode,
     WriteCommand,
 )
 from pillion.domain.errors import PillionError, Reason
@@ -22,14 +20,8 @@ from pillion.transport.capabilities import feature_not_served
 from pillion.transport.convert.instants import optional_instant
 from pillion.transport.convert.mutations import guard_from_wire, mutation_from_wire
 from pillion.transport.convert.scalars import (
-    check_enum,
-    enum_from_wire,
-    fact_key_from_wire,
     optional_enum,
-    required,
-    required_subject,
     subject_from_wire,
-    uuids_from_wire,
 )
 
 if TYPE_CHECKING:
@@ -78,48 +70,6 @@ def _import_item(item: wire.Mutation) -> Mutation | PillionError:
 def embedding_mode_from_wire(number: int, field: str = "embedding_mode") -> EmbeddingMode:
     """Return when vectors must be there; absent is QUEUED."""
     return optional_enum(EmbeddingMode, number, field) or EmbeddingMode.QUEUED
-
-
-def forget_from_wire(request: wire.ForgetRequest) -> ForgetCommand:
-    """Return a Forget by ids, by subject or by fact key."""
-    if request.background:
-        raise feature_not_served(wire.CAPABILITY_BACKGROUND, "background")
-    if request.mode == wire.FORGET_MODE_ERASE:
-        raise feature_not_served(wire.CAPABILITY_FORGET_ERASE, "mode")
-    mode = enum_from_wire(ForgetMode, request.mode, "mode")
-    check_enum(wire.ForgetRun.values(), request.run, "run")
-    required(request, "selector", "selector")
-    selector = request.selector
-    kind = selector.WhichOneof("kind")
-    unsaid = request.run == wire.FORGET_RUN_UNSPECIFIED
-    dry_run = kind != "ids" if unsaid else request.run == wire.FORGET_RUN_DRY_RUN
-    request_id, digest = request.request_id, body_digest(request)
-    match kind:
-        case "ids":
-            ids = uuids_from_wire(selector.ids.ids, "selector.ids.ids")
-            if not ids:
-                raise PillionError.of_field("selector.ids.ids", "name at least one id")
-            return ForgetCommand(
-                mode=mode, ids=ids, dry_run=dry_run, request_id=request_id, body_digest=digest
-            )
-        case "subject":
-            return ForgetCommand(
-                mode=mode,
-                subject=required_subject(selector.subject, "subject", "selector.subject.subject"),
-                contexts=frozenset(selector.subject.contexts) or None,
-                dry_run=dry_run,
-                request_id=request_id,
-                body_digest=digest,
-            )
-        case "fact":
-            fact = fact_key_from_wire(selector.fact, "selector.fact")
-            return ForgetCommand(
-                mode=mode, fact=fact, dry_run=dry_run, request_id=request_id, body_digest=digest
-            )
-        case None:
-            raise PillionError.of_field("selector", "name what to forget")
-        case _:
-            raise feature_not_served(wire.CAPABILITY_FORGET_SELECTORS, f"selector.{kind}")
 
 
 def consolidate_from_wire(request: wire.ConsolidateRequest) -> ConsolidateCommand:

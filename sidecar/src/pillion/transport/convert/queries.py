@@ -97,7 +97,12 @@ def filter_from_wire(
     """Return a request's filter."""
     if not request.HasField("filter"):
         return PLAIN_FILTER
-    return _filter(request.filter, "filter", _contexts(request.filter), RECALLED_STATUSES)
+    return filter_of_message(request.filter, "filter")
+
+
+def filter_of_message(asked: search_pb2.Filter, at: str) -> Filter:
+    """Return a filter that stands at a field: what it leaves out has the defaults of a search."""
+    return _filter(asked, at, _contexts(asked, at), RECALLED_STATUSES)
 
 
 def _filter(
@@ -117,8 +122,8 @@ def _filter(
         labels_all=frozenset(asked.labels_all),
         labels_any=frozenset(asked.labels_any),
         labels_none=frozenset(asked.labels_none),
-        created=_window(asked, "created", at),
-        valid_from=_window(asked, "valid_from", at),
+        created=window_from_wire(asked, "created", at),
+        valid_from=window_from_wire(asked, "valid_from", at),
         importance_min=asked.importance_min,
         confidence_min=asked.confidence_min,
         source_kinds=enums_from_wire(SourceKind, asked.source_kinds, f"{at}.source_kinds"),
@@ -154,15 +159,16 @@ def _within(asked: search_pb2.Filter, at: str) -> Filter:
     )
 
 
-def _contexts(asked: search_pb2.Filter) -> frozenset[str] | None:
+def _contexts(asked: search_pb2.Filter, at: str) -> frozenset[str] | None:
     if not asked.all_contexts:
         return frozenset(asked.contexts or (MAIN_CONTEXT,))
     if asked.contexts:
-        raise PillionError.of_field("filter.contexts", "it must be absent with all_contexts")
+        raise PillionError.of_field(f"{at}.contexts", "it must be absent with all_contexts")
     return None
 
 
-def _window(asked: search_pb2.Filter, name: str, at: str) -> Window:
+def window_from_wire(asked: search_pb2.Filter | wire.ForgetSelector, name: str, at: str) -> Window:
+    """Return a window of time that a message may have."""
     if not asked.HasField(name):
         return _EVERY_INSTANT
     window: search_pb2.TimeWindow = getattr(asked, name)

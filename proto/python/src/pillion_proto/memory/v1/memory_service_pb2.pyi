@@ -795,7 +795,7 @@ class ConsolidateResponse(_message.Message):
     def __init__(self, report: _Optional[_Union[_types_pb2.ConsolidateReport, _Mapping]] = ..., operation: _Optional[_Union[_types_pb2.Operation, _Mapping]] = ..., revision: _Optional[int] = ...) -> None: ...
 
 class ForgetRequest(_message.Message):
-    __slots__ = ("partition", "request_id", "selector", "mode", "run", "background", "reason_code")
+    __slots__ = ("partition", "request_id", "selector", "mode", "run", "background", "reason_code", "force", "preview_revision")
     PARTITION_FIELD_NUMBER: _ClassVar[int]
     REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
     SELECTOR_FIELD_NUMBER: _ClassVar[int]
@@ -803,6 +803,8 @@ class ForgetRequest(_message.Message):
     RUN_FIELD_NUMBER: _ClassVar[int]
     BACKGROUND_FIELD_NUMBER: _ClassVar[int]
     REASON_CODE_FIELD_NUMBER: _ClassVar[int]
+    FORCE_FIELD_NUMBER: _ClassVar[int]
+    PREVIEW_REVISION_FIELD_NUMBER: _ClassVar[int]
     partition: _types_pb2.Partition
     request_id: str
     selector: ForgetSelector
@@ -810,7 +812,9 @@ class ForgetRequest(_message.Message):
     run: ForgetRun
     background: bool
     reason_code: str
-    def __init__(self, partition: _Optional[_Union[_types_pb2.Partition, _Mapping]] = ..., request_id: _Optional[str] = ..., selector: _Optional[_Union[ForgetSelector, _Mapping]] = ..., mode: _Optional[_Union[ForgetMode, str]] = ..., run: _Optional[_Union[ForgetRun, str]] = ..., background: bool = ..., reason_code: _Optional[str] = ...) -> None: ...
+    force: bool
+    preview_revision: int
+    def __init__(self, partition: _Optional[_Union[_types_pb2.Partition, _Mapping]] = ..., request_id: _Optional[str] = ..., selector: _Optional[_Union[ForgetSelector, _Mapping]] = ..., mode: _Optional[_Union[ForgetMode, str]] = ..., run: _Optional[_Union[ForgetRun, str]] = ..., background: bool = ..., reason_code: _Optional[str] = ..., force: bool = ..., preview_revision: _Optional[int] = ...) -> None: ...
 
 class ForgetSelector(_message.Message):
     __slots__ = ("ids", "subject", "fact", "filter", "episode_id", "recorded", "topic", "retention_class", "expired", "decayed")

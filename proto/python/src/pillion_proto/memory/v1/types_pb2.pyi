@@ -363,7 +363,7 @@ class SkippedCluster(_message.Message):
     def __init__(self, memory_ids: _Optional[_Iterable[str]] = ..., reason: _Optional[_Union[ClusterSkipReason, str]] = ..., lost_details: _Optional[int] = ...) -> None: ...
 
 class ForgetReport(_message.Message):
-    __slots__ = ("memories", "episodes", "derived", "sample_ids", "exempt_ids", "dry_run", "receipt")
+    __slots__ = ("memories", "episodes", "derived", "sample_ids", "exempt_ids", "dry_run", "receipt", "unpreviewed")
     MEMORIES_FIELD_NUMBER: _ClassVar[int]
     EPISODES_FIELD_NUMBER: _ClassVar[int]
     DERIVED_FIELD_NUMBER: _ClassVar[int]
@@ -371,6 +371,7 @@ class ForgetReport(_message.Message):
     EXEMPT_IDS_FIELD_NUMBER: _ClassVar[int]
     DRY_RUN_FIELD_NUMBER: _ClassVar[int]
     RECEIPT_FIELD_NUMBER: _ClassVar[int]
+    UNPREVIEWED_FIELD_NUMBER: _ClassVar[int]
     memories: int
     episodes: int
     derived: int
@@ -378,7 +379,8 @@ class ForgetReport(_message.Message):
     exempt_ids: _containers.RepeatedScalarFieldContainer[str]
     dry_run: bool
     receipt: ErasureReceipt
-    def __init__(self, memories: _Optional[int] = ..., episodes: _Optional[int] = ..., derived: _Optional[int] = ..., sample_ids: _Optional[_Iterable[str]] = ..., exempt_ids: _Optional[_Iterable[str]] = ..., dry_run: bool = ..., receipt: _Optional[_Union[ErasureReceipt, _Mapping]] = ...) -> None: ...
+    unpreviewed: int
+    def __init__(self, memories: _Optional[int] = ..., episodes: _Optional[int] = ..., derived: _Optional[int] = ..., sample_ids: _Optional[_Iterable[str]] = ..., exempt_ids: _Optional[_Iterable[str]] = ..., dry_run: bool = ..., receipt: _Optional[_Union[ErasureReceipt, _Mapping]] = ..., unpreviewed: _Optional[int] = ...) -> None: ...
 
 class ErasureReceipt(_message.Message):
     __slots__ = ("id", "partition", "erased_at", "revision", "places", "verification", "audit_entry_id")
