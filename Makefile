@@ -99,6 +99,7 @@ histories: setup ## Kill a server at work 200 times, check the histories (needs 
 bench: setup ## Measure, beside floors, and keep the runs under benchmarks/runs
 	@$(BIN)/python benchmarks/load/search_latency.py --keep
 	@$(BIN)/python benchmarks/load/get_latency.py --keep
+	@$(BIN)/python benchmarks/load/open_loop.py --keep
 	@$(BIN)/python benchmarks/load/import_memory.py --keep
 	@$(BIN)/python benchmarks/load/cas_contention.py --keep
 	@$(BIN)/python benchmarks/quality/locomo.py --keep || test $$? -eq 3

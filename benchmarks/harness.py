@@ -11,25 +11,26 @@ import json
 import os
 import platform
 import shlex
-import signal
 import subprocess
 import sys
-import tempfile
 import time
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from pillion.bench.data import clustered
+from pillion.bench.floors import flushes
+from pillion.bench.servers import Served, echoing, serving
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable
+
+__all__ = ["Served", "clustered", "echoing", "serving"]  # the bench of the product has them
 
 ROOT = Path(__file__).resolve().parent.parent
 RUNS = ROOT / "benchmarks" / "runs"
-READY_SECONDS = 60.0
 SERVED_PACKAGES = ("grpcio", "protobuf", "lmdb", "hnswlib", "numpy")
 
 
@@ -74,8 +75,10 @@ def commit() -> str:
     return f"{head}+" if dirty else head
 
 
-def record(name: str, results: dict[str, Any], *, keep: bool) -> None:
-    """Print results as JSON, and keep them as a run when asked to."""
+def record(
+    name: str, results: dict[str, Any], *, keep: bool, histograms: Iterable[tuple[str, str]] = ()
+) -> None:
+    """Print results as JSON, and keep them as a run when asked to, histograms in a file beside."""
     now = datetime.now(UTC)
     command = [Path(sys.argv[0]).resolve(), *sys.argv[1:]]
     with contextlib.suppress(ValueError):
@@ -94,6 +97,9 @@ def record(name: str, results: dict[str, Any], *, keep: bool) -> None:
         folder = RUNS / now.strftime("%Y-%m-%d")
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{name}.json").write_text(text + "\n", encoding="utf-8")
+        lines = "".join(f"{label}\t{one}\n" for label, one in histograms)
+        if lines:
+            (folder / f"{name}.histograms").write_text(lines, encoding="utf-8")
 
 
 def percentiles(seconds: list[float]) -> dict[str, float]:
@@ -111,20 +117,7 @@ def flushes_per_second(folder: Path, seconds: float) -> float:
 
     It is the floor of every durable write that waits for the one before it.
     """
-    path = folder / "floor"
-    page = os.urandom(4096)
-    with path.open("wb", buffering=0) as file:
-        file.write(page * 16)
-        os.fsync(file.fileno())
-        count = 0
-        start = time.perf_counter()
-        while time.perf_counter() - start < seconds:
-            os.pwrite(file.fileno(), page, 4096 * (count % 16))
-            os.fdatasync(file.fileno())
-            count += 1
-        took = time.perf_counter() - start
-    path.unlink()
-    return count / took
+    return flushes(folder, seconds).count / seconds
 
 
 def in_turns(
@@ -161,87 +154,3 @@ def beside(times: dict[str, float], floor: dict[str, float]) -> dict[str, float]
         f"ratio_{name}": round(times[f"{name}_ms"] / floor[f"{name}_ms"], 3)
         for name in ("p50", "p99")
     }
-
-
-def clustered(count: int, dimension: int, *, seed: int) -> np.ndarray[Any, np.dtype[np.float32]]:
-    """Return unit vectors (count, dimension) that cluster as texts do: never plain Gaussian noise.
-
-    300 clusters, and within each a low-dimensional structure of 24 directions plus little noise.
-    """
-    rng = np.random.default_rng(seed)
-    centres = rng.normal(size=(300, dimension))
-    basis = rng.normal(size=(24, dimension))
-    rows = centres[rng.integers(0, len(centres), count)]
-    rows = rows + 0.5 * rng.normal(size=(count, 24)) @ basis / np.sqrt(24) * 2
-    rows = rows + 0.1 * rng.normal(size=(count, dimension))
-    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
-
-
-@dataclass(frozen=True)
-class Served:
-    """A process that serves on a Unix socket."""
-
-    process: subprocess.Popen[bytes]
-    socket: Path
-
-    @property
-    def target(self) -> str:
-        """The target to dial."""
-        return f"unix:{self.socket}"
-
-
-@contextlib.contextmanager
-def serving(*arguments: str) -> Iterator[Served]:
-    """Run ``pillion serve`` in a temporary directory, and stop it at the end."""
-    with tempfile.TemporaryDirectory(prefix="pillion-bench-") as scratch:
-        socket = Path(scratch) / "s"
-        command = [
-            sys.executable,
-            "-m",
-            "pillion.cli",
-            "serve",
-            "--directory",
-            str(Path(scratch) / "data"),
-            "--socket",
-            str(socket),
-            *arguments,
-        ]
-        with _running(command, socket, scratch) as served:
-            yield served
-
-
-@contextlib.contextmanager
-def echoing(response: bytes) -> Iterator[Served]:
-    """Run the echo server: the same gRPC stack, which answers every call with these bytes."""
-    with tempfile.TemporaryDirectory(prefix="pillion-echo-") as scratch:
-        socket = Path(scratch) / "s"
-        (Path(scratch) / "response").write_bytes(response)
-        command = [
-            sys.executable,
-            str(ROOT / "benchmarks" / "load" / "echo_server.py"),
-            str(socket),
-            str(Path(scratch) / "response"),
-        ]
-        with _running(command, socket, scratch) as served:
-            yield served
-
-
-@contextlib.contextmanager
-def _running(command: list[str], socket: Path, scratch: str) -> Iterator[Served]:
-    log_path = Path(scratch) / "log"
-    with log_path.open("wb") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=log, cwd=scratch)
-    try:
-        end = time.monotonic() + READY_SECONDS
-        while not socket.exists():
-            if process.poll() is not None or time.monotonic() > end:
-                raise RuntimeError(log_path.read_text(encoding="utf-8", errors="replace"))
-            time.sleep(0.02)
-        yield Served(process, socket)
-    finally:
-        process.send_signal(signal.SIGTERM)
-        try:
-            process.wait(30)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()

@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from pillion.bench.schedule import MIXES
+
 from benchmarks.charts import grouped_bars
+from benchmarks.open_loop_section import chart_file, open_loop, open_loop_chart
 from benchmarks.peers.section import peers
 from benchmarks.tables import table, verdict
 
@@ -356,6 +359,7 @@ def index_restart(run: Run) -> str:
 SECTIONS: dict[str, Callable[[Run], str]] = {
     "search_latency_10000": search_latency,
     "get_latency": get_latency,
+    **{f"open_loop_{mix}": open_loop for mix in MIXES},
     "peers": peers,
     "micro_ranker": ranker,
     "micro_storage": storage,
@@ -387,11 +391,14 @@ def page() -> str:
 def charts() -> dict[Path, str]:
     """Return the charts that the page shows, by their files."""
     runs = latest()
+    made = {
+        PAGE.parent / chart_file(mix): open_loop_chart(runs[f"open_loop_{mix}"])
+        for mix in MIXES
+        if f"open_loop_{mix}" in runs
+    }
     kept = [runs[name] for name in ("locomo_recall", "locomo_words") if name in runs]
     run = next((one for one in kept if "rankings" in one["results"]), None)
-    if run is None:
-        return {}
-    return {LOCOMO_CHART: locomo_chart(run)}
+    return made if run is None else made | {LOCOMO_CHART: locomo_chart(run)}
 
 
 def main() -> int:

@@ -59,7 +59,7 @@ def measure(python: Path, folder: Path, calls: int, callers: int) -> dict[str, f
     server = subprocess.Popen(
         [
             python,
-            harness.ROOT / "benchmarks" / "load" / "echo_server.py",
+            harness.ROOT / "sidecar" / "src" / "pillion" / "bench" / "echo.py",
             socket,
             response,
         ],

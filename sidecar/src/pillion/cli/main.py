@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 # Name, module of pillion.cli, command in it, and its line in the list, so that listing them
 # loads none. A test holds these lines to the commands' own.
 COMMANDS: Final = {
+    "bench": (
+        "bench",
+        "bench",
+        "Measure latency under load, on a server started for it and removed at the end.",
+    ),
     "confirm": (
         "standing",
         "confirm",

@@ -1,7 +1,7 @@
 """The floor of an RPC: the server's own gRPC stack with a handler that returns fixed bytes.
 
-Usage: echo_server.py SOCKET RESPONSE_FILE. Any unary method answers with what the file holds.
-Stops on SIGTERM.
+Usage: ``python -m pillion.bench.echo SOCKET RESPONSE_FILE``. Any unary method answers with what
+the file holds. Stops on SIGTERM.
 
 An honest floor: the same server class, socket type, pool size and options as the sidecar's, no
 interceptor, and a handler that neither parses nor builds anything.
@@ -14,15 +14,16 @@ import sys
 import threading
 from concurrent import futures
 from pathlib import Path
+from typing import Final
 
 import grpc
 
-WORKERS = 4  # as many as the sidecar's readers
-MESSAGE_BYTES_MAX = 16 * 1024 * 1024
-HEADER_BYTES_MAX = 16 * 1024
+_WORKERS: Final = 4  # as many as the sidecar's readers
+_MESSAGE_BYTES_MAX: Final = 16 * 1024 * 1024
+_HEADER_BYTES_MAX: Final = 16 * 1024
 
 
-class Echo(grpc.GenericRpcHandler):
+class Echo(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no types
     """Answers every unary call with the same bytes; nothing is parsed or built."""
 
     def __init__(self, response: bytes) -> None:
@@ -37,11 +38,11 @@ def main() -> None:
     """Serve until told to stop."""
     socket, response = sys.argv[1], Path(sys.argv[2]).read_bytes()
     server = grpc.server(
-        futures.ThreadPoolExecutor(WORKERS),
+        futures.ThreadPoolExecutor(_WORKERS),
         options=[
-            ("grpc.max_receive_message_length", MESSAGE_BYTES_MAX),
-            ("grpc.max_send_message_length", MESSAGE_BYTES_MAX),
-            ("grpc.max_metadata_size", HEADER_BYTES_MAX),
+            ("grpc.max_receive_message_length", _MESSAGE_BYTES_MAX),
+            ("grpc.max_send_message_length", _MESSAGE_BYTES_MAX),
+            ("grpc.max_metadata_size", _HEADER_BYTES_MAX),
             ("grpc.so_reuseport", 0),
         ],
     )
