@@ -312,3 +312,46 @@ def test_the_history_of_a_fact_tells_its_versions_apart(pillion):
         ("city = Chur", "stated"),
         ("city = Chur", "retracted"),
     } <= changes
+
+
+def test_the_last_hour_a_topic_and_a_held_subject(pillion):
+    for text in ("the blue bicycle is in the cellar", "tea is at four"):
+        documents(pillion("write", "memory", "user:mira", text, "--json"))
+    documents(pillion("write", "fact", "user:mira", "city", "Bern", "--json"))
+    documents(pillion("write", "fact", "user:mira", "city", "Basel", "--json"))
+    topic = ("forget", "--topic", "blue bicycle cellar", "--score-min", "0.2", "--json")
+    (shown,) = documents(pillion(*topic))
+    assert shown["preview"]["report"]["memories"] == 1
+    (done,) = documents(pillion(*topic, "--yes"))
+    assert done["result"]["report"]["unpreviewed"] == 0
+    left = [one["text"] for one in documents(pillion("list", "--json"))]
+    assert len(left) == 2
+    assert not any("bicycle" in text for text in left)
+    (held,) = documents(pillion("hold", "user:mira", "--reason-code", "case-1", "--json"))
+    assert held["held"] == 4
+    refused = pillion("forget", "--subject", "user:mira", "--yes", "--json")
+    assert json.loads(refused.stdout)["error"]["reason"] == "SEALED"
+    (spared,) = documents(pillion("forget", "--last", "1h", "--yes", "--json"))
+    assert spared["result"]["report"]["memories"] == 0
+    assert len(spared["result"]["report"]["exempt_ids"]) == 4
+    documents(pillion("hold", "user:mira", "--reason-code", "case-1", "--lift", "--json"))
+    pillion("forget", "--last", "1h", "--yes")
+    assert documents(pillion("list", "--json")) == []
+
+
+def test_a_subject_is_told_everything_that_is_remembered(pillion):
+    documents(pillion("write", "fact", "user:mira", "city", "Bern", "--json"))
+    documents(pillion("write", "fact", "user:mira", "city", "Basel", "--json"))
+    documents(pillion("write", "memory", "user:mira", "likes tea", "--context", "work", "--json"))
+    documents(pillion("write", "memory", "user:bob", "not hers", "--json"))
+    documents(pillion("write", "episode", "user:mira", "I moved to Basel", "--json"))
+    (told,) = documents(pillion("subject", "export", "user:mira", "--json"))
+    (city,) = told["facts"]
+    assert {entry["memory"]["value"] for entry in city["history"]} == {"Bern", "Basel"}
+    assert "likes tea" in {one["text"] for one in told["memories"]}
+    assert [one["content"] for one in told["episodes"]] == ["I moved to Basel"]
+    shown = pillion("subject", "export", "user:mira").stdout
+    for text in ("Bern", "Basel", "likes tea", "I moved to Basel"):
+        assert text in shown
+    assert "not hers" not in shown
+    assert "nothing" in pillion("subject", "export", "user:nobody").stdout

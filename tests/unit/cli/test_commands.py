@@ -286,6 +286,8 @@ PREVIEW = pb.ForgetResponse(report={"memories": 3, "dry_run": True, "sample_ids"
         (["--subject", "user:mira", "--yes"], [pb.FORGET_RUN_DRY_RUN, pb.FORGET_RUN_EXECUTE]),
         (["--subject", "user:mira", "--attribute", "city"], [pb.FORGET_RUN_DRY_RUN]),
         (["--episode", "e1"], [pb.FORGET_RUN_DRY_RUN]),
+        (["--last", "1h"], [pb.FORGET_RUN_DRY_RUN]),
+        (["--topic", "x", "--yes"], [pb.FORGET_RUN_DRY_RUN, pb.FORGET_RUN_EXECUTE]),
     ],
 )
 def test_forget_shows_first_and_does_it_only_when_told(at, server, given, runs):
@@ -337,6 +339,15 @@ def test_forget_for_programs(at, server):
         ["a", "--yes", "--dry-run"],
         ["--subject", "mira"],
         ["--subject", "user:mira", "--attribute", "x", "--context", "a", "--context", "b"],
+        ["--last", "1h", "--recorded-from", "2026-06-01T00:00:00Z"],
+        ["--last", "1h", "--expired"],
+        ["--last", "1h", "--subject", "user:mira"],
+        ["--topic", "x", "--label", "y"],
+        ["--last", "yesterday"],
+        ["--decayed", "episodic"],
+        ["--decayed", "episodic=2"],
+        ["--expired", "--context", "work"],
+        ["--expired", "--attribute", "city"],
     ],
 )
 def test_forget_refuses_an_unclear_selector(at, server, given):
@@ -594,3 +605,46 @@ def test_restore_and_confirm(at, server):
         "mira",
     )
     assert sent.source.kind == types_pb2.SOURCE_KIND_USER_CONFIRMATION
+
+
+def _selected(at, server, *given):
+    server.script("Forget", pb.ForgetResponse(report={"dry_run": True}))
+    assert at("forget", *given).code == 0
+    return server.calls("Forget")[-1].request.selector
+
+
+def test_forget_selects_by_every_selector_of_the_contract(at, server):
+    mira = {"type": "user", "id": "mira"}
+    expected = {
+        ("--attribute", "city"): {"filter": {"all_contexts": True, "attributes": ["city"]}},
+        ("--label", "a", "--label", "b", "--context", "work", "--subject", "user:mira"): {
+            "filter": {"contexts": ["work"], "labels_all": ["a", "b"], "subjects": [mira]}
+        },
+        ("--topic", "the move", "--score-min", "0.25", "--subject", "user:mira"): {
+            "topic": {"text": "the move", "score_min": 0.25, "subjects": [mira]}
+        },
+        ("--retention-class", "chat"): {"retention_class": "chat"},
+        ("--expired",): {"expired": True},
+        ("--decayed", "episodic=0.25", "--decayed", "session=0.5"): {
+            "decayed": {"thresholds": [{"kind": 1, "vitality": 0.25}, {"kind": 4, "vitality": 0.5}]}
+        },
+        ("--episode", "e1"): {"episode_id": "e1"},
+    }
+    for given, selector in expected.items():
+        assert _selected(at, server, *given) == pb.ForgetSelector(**selector), given
+    window = _selected(at, server, "--last", "90m").recorded
+    assert window.to.ToMicroseconds() - getattr(window, "from").ToMicroseconds() == 90 * 60_000_000
+
+
+def test_forget_tells_what_is_held_and_what_the_preview_did_not_show(at, server):
+    server.script("BatchGet", pb.BatchGetResponse())
+    server.script(
+        "Forget",
+        pb.ForgetResponse(report={"memories": 1, "dry_run": True}, revision=7),
+        pb.ForgetResponse(report={"memories": 3, "exempt_ids": ["h1"], "unpreviewed": 2}),
+    )
+    outcome = at("forget", "--last", "1h", "--yes", "--force")
+    assert "h1" in outcome.out
+    assert "not in the preview" in outcome.out
+    done = server.calls("Forget")[-1].request
+    assert (done.preview_revision, done.force) == (7, True)

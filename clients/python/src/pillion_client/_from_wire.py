@@ -296,6 +296,7 @@ def _forget_report(message: types_pb2.ForgetReport) -> results.ForgetReport:
         exempt_ids=tuple(message.exempt_ids),
         dry_run=message.dry_run,
         receipt=_receipt(message.receipt) if message.HasField("receipt") else None,
+        unpreviewed=message.unpreviewed,
     )
 
 

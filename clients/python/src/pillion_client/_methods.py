@@ -51,6 +51,7 @@ LIST_OPERATIONS: Final = Method(_MEMORY + "ListOperations", service.ListOperatio
 WAIT_OPERATION: Final = Method(_MEMORY + "WaitOperation", service.WaitOperationResponse)
 CANCEL_OPERATION: Final = Method(_MEMORY + "CancelOperation", service.CancelOperationResponse)
 GET_STATS: Final = Method(_ADMIN + "GetStats", admin.GetStatsResponse)
+SET_LEGAL_HOLD: Final = Method(_ADMIN + "SetLegalHold", admin.SetLegalHoldResponse)
 CHECK_HEALTH: Final = Method("/grpc.health.v1.Health/Check", health_pb2.HealthCheckResponse)
 
 IMPORT_PATH: Final = _MEMORY + "Import"

@@ -107,7 +107,11 @@ class ErasureReceipt:
 
 @dataclass(frozen=True, slots=True)
 class ForgetReport:
-    """What a forget did, or in a dry run would do."""
+    """What a forget did, or in a dry run would do.
+
+    ``exempt_ids`` were selected and stay: they are under a legal hold. ``unpreviewed``: how many
+    were new or changed since the ``preview_revision`` of the call.
+    """
 
     memories: int
     episodes: int
@@ -116,6 +120,7 @@ class ForgetReport:
     exempt_ids: tuple[str, ...]
     dry_run: bool
     receipt: ErasureReceipt | None
+    unpreviewed: int = 0
 
 
 @dataclass(frozen=True, slots=True)

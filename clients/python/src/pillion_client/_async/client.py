@@ -101,6 +101,8 @@ class AsyncClient(AsyncRecalling, AsyncRegistry, AsyncTracing, AsyncWatching, As
         decayed_below: dict[MemoryKind | str, float] | None = None,
         mode: ForgetMode | str = ForgetMode.EXPIRE,
         dry_run: bool | None = None,
+        force: bool = False,
+        preview_revision: int = 0,
         background: bool = False,
         reason_code: str = "",
         request_id: str | None = None,
@@ -122,6 +124,9 @@ class AsyncClient(AsyncRecalling, AsyncRegistry, AsyncTracing, AsyncWatching, As
             decayed_below: By kind, everything whose vitality is under a threshold.
             mode: "expire" (out of recall, in history), "retract" or "erase".
             dry_run: None: a dry run for everything but ids, as the contract has it.
+            force: The selector may match everything.
+            preview_revision: ``revision`` of the dry run that this was decided by: the report then
+                says how much of it that did not show.
             background: Answer at once with an operation.
             reason_code: Why, for the audit log: a code, never content.
             request_id: 1 to 64 bytes; None: a new UUID.
@@ -145,10 +150,53 @@ class AsyncClient(AsyncRecalling, AsyncRegistry, AsyncTracing, AsyncWatching, As
             ),
             mode=wire.enum_number(ForgetMode, mode),
             run=_requests.forget_run(dry_run),
+            force=force,
+            preview_revision=preview_revision,
             background=background,
             reason_code=reason_code,
         )
         return _from_wire.forget_result(await self._call(_methods.FORGET, request, options))
+
+    async def set_legal_hold(
+        self,
+        held: bool,
+        *,
+        record_id: str | None = None,
+        subject: SubjectLike | None = None,
+        reason_code: str,
+        **options: Unpack[CallOptions],
+    ) -> int:
+        """Hold a memory or an episode, or everything about a subject; or lift that again.
+
+        What is held is neither forgotten nor erased. Needs the role ADMIN.
+
+        Args:
+            held: False: lift it.
+            record_id: A memory or an episode; or
+            subject: everything about one, now and later.
+            reason_code: Why: a code, never content.
+            **options: Where and how long to wait.
+
+        Returns:
+            How many records are under this hold now.
+
+        Raises:
+            NotFound: There is no such record.
+        """
+        if (record_id is None) == (subject is None):
+            message = "name a record or a subject"
+            raise ValueError(message)
+        request = admin.SetLegalHoldRequest(
+            partition=wire.partition(self._where(options)),
+            id=record_id,
+            subject=wire.subject(subject) if subject is not None else None,
+            held=held,
+            reason_code=reason_code,
+        )
+        response = await self._admin_transport.call(
+            _methods.SET_LEGAL_HOLD, request, options.get("deadline_seconds")
+        )
+        return response.held
 
     async def consolidate(
         self,
