@@ -20,9 +20,12 @@ from pillion_storage.sealed import KEYS_DIRECTORY, SealSettings, open_sealed, re
 from pillion import __version__
 from pillion.clocks import SteadyClock
 from pillion.config import Encryption, SettingsError, parse_address
+from pillion.domain.memory import MemoryKind
+from pillion.domain.retention import RetentionClasses
 from pillion.embedders.entry_points import PluginError, installed, load_factory
 from pillion.embedders.errors import EmbedderMisconfigured
 from pillion.embedders.registry import create_embedder
+from pillion.jobs.ageing import AgeingSettings
 from pillion.jobs.retention import RetentionSettings
 from pillion.memory_share import memory_bytes, partitions_share
 from pillion.schemas.json_schema import JsonSchemaCompiler
@@ -134,6 +137,7 @@ def start(settings: Settings) -> Running:
                 promote_after_episodes=settings.promote_after_episodes,
                 format_version=FORMAT_VERSION,
                 retention=_retention(settings),
+                ageing=_ageing(settings),
             ),
         )
         opened.pop_all()
@@ -184,6 +188,17 @@ def _retention(settings: Settings) -> RetentionSettings:
         history_window_us=_hours(settings.history_window_hours),
         request_id_window_us=_hours(settings.request_id_window_hours),
         sweep_interval_seconds=settings.sweep_interval_seconds,
+    )
+
+
+def _ageing(settings: Settings) -> AgeingSettings:
+    classes = {name: one.retention_class() for name, one in settings.retention_classes.items()}
+    return AgeingSettings(
+        classes=RetentionClasses(classes),
+        decay_below={
+            MemoryKind[kind.upper()]: vitality for kind, vitality in settings.decay_below.items()
+        },
+        interval_seconds=settings.ageing_interval_seconds,
     )
 
 

@@ -10,6 +10,7 @@ import difflib
 import ipaddress
 import re
 import tomllib
+from datetime import date  # noqa: TC003  (pydantic reads it)
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
@@ -33,10 +34,12 @@ from pydantic_settings import SettingsError as UnreadableVariable
 
 from pillion.domain.indexed_text import EpisodeIndexing
 from pillion.domain.limits import (
+    CLASSES_MAX,
     DEADLINE_DEFAULT_MS,
     HALF_LIFE_MAX_US,
     HALF_LIFE_MIN_US,
     INDEX_FROM_DEFAULT,
+    NAME_BYTES_MAX,
     PROFILES_MAX,
     PROMOTE_AFTER_DEFAULT,
     RECURRENCE_EPISODES_MAX,
@@ -45,6 +48,7 @@ from pillion.domain.limits import (
 )
 from pillion.domain.memory import MemoryKind, SourceKind
 from pillion.domain.queries import RankingProfile, RecencyAnchor
+from pillion.domain.retention import RetentionClass
 from pillion.logs import LogFormat, LogLevel
 
 if TYPE_CHECKING:
@@ -146,6 +150,36 @@ _SourceName = Literal[
     "consolidation",
 ]
 _ProfileName = Annotated[str, AfterValidator(_check_profile_name)]
+
+
+class RetentionClassSettings(BaseModel):
+    """What is decided about a retention class."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    owner: Annotated[
+        str, Field(min_length=1, max_length=256, description="Who answers for the class.")
+    ]
+    review_on: Annotated[
+        date | None, Field(description="When it is to be looked at again: 2027-01-31.")
+    ] = None
+    keep_days: Annotated[
+        float | None,
+        Field(
+            gt=0,
+            le=36_500,
+            allow_inf_nan=False,
+            description="How long after its recording what bears it is kept; absent: without end.",
+        ),
+    ] = None
+
+    def retention_class(self) -> RetentionClass:
+        """Return it as the service takes it."""
+        keep_for = None if self.keep_days is None else round(self.keep_days * _DAY_US)
+        return RetentionClass(owner=self.owner, review_on=self.review_on, keep_for=keep_for)
+
+
+_ClassName = Annotated[str, Field(min_length=1, max_length=NAME_BYTES_MAX)]
 
 
 class ProfileSettings(BaseModel):
@@ -285,6 +319,17 @@ class Settings(BaseSettings):
         int,
         Field(ge=0, le=HOURS_MAX, description="How long request ids are remembered; 0: for ever."),
     ] = 24
+    retention_classes: Annotated[
+        dict[_ClassName, RetentionClassSettings],
+        Field(max_length=CLASSES_MAX, description="Retention classes by name."),
+    ] = {}
+    decay_below: Annotated[
+        dict[_KindName, _Share],
+        Field(description="By kind, the vitality under which memories are forgotten."),
+    ] = {}
+    ageing_interval_seconds: Annotated[
+        float, Field(ge=60, le=2_592_000, description="How often what is past its time goes.")
+    ] = 21_600.0
     partitions_memory_bytes: Annotated[
         int | None,
         Field(

@@ -26,6 +26,7 @@ from pillion.domain.memory import MemoryKind, MemoryStatus, Source, SourceKind
 from pillion.domain.queries import NESTED, Filter, Window
 from pillion.domain.retention import RetentionClass, RetentionClasses
 from pillion.domain.scope import Subject
+from pillion.jobs.ageing import AgeingSettings
 from pillion.service import ServiceSettings
 from pillion.service.holds import HoldCommand
 from pillion.service.ranking import HALF_LIVES_US
@@ -51,7 +52,7 @@ def full(request):
     """Forty days of memories, facts and episodes, each day some; told by a seed."""
     seed = getattr(request, "param", 1)
     draw = random.Random(seed)
-    service = ram_service(settings=ServiceSettings(retention_classes=CLASSES))
+    service = ram_service(settings=ServiceSettings(ageing=AgeingSettings(classes=CLASSES)))
     service.clock.now = START - 40 * DAY
     for _ in range(80):
         service.clock.advance(DAY // 2)

@@ -89,6 +89,7 @@ FILTER_CONTEXTS_MAX: Final = 16
 FILTER_LEVELS_MAX: Final = 4
 FILTER_CONDITIONS_MAX: Final = 64
 FORGET_IDS_MAX: Final = 100
+CLASSES_MAX: Final = 64  # retention classes: a sweep goes through the records for each
 FORGET_SAMPLE_MAX: Final = 100
 REASON_CODE_BYTES_MAX: Final = 64  # a code of the caller's, for receipts and logs
 IMPORT_BATCH_MAX: Final = 100

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 from pillion.domain.indexed_text import EpisodeIndexing
 from pillion.domain.limits import INDEX_FROM_DEFAULT, PROMOTE_AFTER_DEFAULT
 from pillion.domain.operations import MIGRATE, ROLL_BACK
-from pillion.domain.retention import NO_CLASSES, RetentionClasses
 from pillion.embedders.cache import QueryCache
 from pillion.jobs.accesses import AccessJob
+from pillion.jobs.ageing import NOTHING_AGES, AgeingJob, AgeingSettings
 from pillion.jobs.embedding import EmbeddingJob
 from pillion.jobs.operations import OperationsJob
 from pillion.jobs.retention import RetentionJob, RetentionSettings
@@ -75,7 +75,7 @@ class ServiceSettings:
         refuse_unregistered: Facts of attributes that nobody registered are refused.
         profiles: Ranking profiles by name.
         costs: What the search planner takes a row to cost; None: it is measured.
-        retention_classes: How long what bears a class is kept.
+        ageing: What is forgotten by age.
         retention: How long history and request ids are kept; None: nothing is ever swept.
     """
 
@@ -90,7 +90,7 @@ class ServiceSettings:
     refuse_unregistered: bool = False
     profiles: Profiles = BUILT_IN
     costs: Costs | None = None
-    retention_classes: RetentionClasses = NO_CLASSES
+    ageing: AgeingSettings = NOTHING_AGES
     retention: RetentionSettings | None = None
 
 
@@ -188,7 +188,7 @@ def assemble(
         keys=keys,
         searcher=searcher,
         fading=Fading(store=store, keys=keys, residents=residents, accesses=accesses),
-        classes=settings.retention_classes,
+        classes=settings.ageing.classes,
     )
     forgetting = Forgetting(store=store, keys=keys, clock=clock, writer=writer, selecting=selecting)
     watcher = Watcher(store=store, keys=keys)
@@ -209,6 +209,11 @@ def assemble(
         retention = RetentionJob(store, clock, settings.retention)
         retention.start()
         closers.append(retention.stop)
+    forgetter = Forgetter(store=store, clock=clock, selecting=selecting, forgetting=forgetting)
+    if any(settings.ageing.selectors()):
+        ageing = AgeingJob(store, clock, forgetter, settings.ageing)
+        ageing.start()
+        closers.append(ageing.stop)
     flusher = AccessFlusher(store, keys, accesses)
     access_job = AccessJob(accesses, flusher, settings.access_flush_seconds)
     access_job.start()
@@ -232,7 +237,7 @@ def assemble(
         ),
         walker=Walker(store=store, clock=clock, searcher=searcher),
         profiles=settings.profiles,
-        forgetter=Forgetter(store=store, clock=clock, selecting=selecting, forgetting=forgetting),
+        forgetter=forgetter,
         holds=Holds(store=store, keys=keys, clock=clock),
         consolidator=Consolidator(
             store=store,
