@@ -20,7 +20,15 @@ from pillion.domain.migrations import (
     ValueType,
     Wrap,
 )
-from pillion.domain.operations import MIGRATE, ROLL_BACK, Migration, Operation, OperationState
+from pillion.domain.operations import (
+    FORGET,
+    MIGRATE,
+    ROLL_BACK,
+    BackgroundForget,
+    Migration,
+    Operation,
+    OperationState,
+)
 from pillion.domain.scope import Subject
 from pillion.domain.values import Value, ValueKind
 
@@ -118,6 +126,53 @@ def _migration_of(work: Fields) -> Work:
     )
 
 
+def _forget(work: Work) -> Fields:
+    if not isinstance(work, BackgroundForget):
+        raise TypeError("not the work of a Forget")
+    return {
+        1: work.selector,
+        2: work.mode,
+        3: work.reason_code,
+        4: work.notes.bytes,
+        5: work.chunks,
+        6: work.revision,
+        7: [work.named, work.with_derived, work.unchanged_only, work.with_following],
+        8: work.preview_revision,
+        9: [work.chunk, work.place, work.looked],
+        10: [work.memories, work.episodes, work.derived, work.unpreviewed],
+        11: [one.bytes for one in work.sample_ids],
+        12: [one.bytes for one in work.exempt_ids],
+    }
+
+
+def _forget_of(work: Fields) -> Work:
+    named, with_derived, unchanged_only, with_following = work[7]
+    chunk, place, looked = work[9]
+    memories, episodes, derived, unpreviewed = work[10]
+    return BackgroundForget(
+        selector=work[1],
+        mode=work[2],
+        reason_code=work[3],
+        notes=UUID(bytes=work[4]),
+        chunks=work[5],
+        revision=work[6],
+        named=named,
+        with_derived=with_derived,
+        unchanged_only=unchanged_only,
+        with_following=with_following,
+        preview_revision=work[8],
+        chunk=chunk,
+        place=place,
+        looked=looked,
+        memories=memories,
+        episodes=episodes,
+        derived=derived,
+        unpreviewed=unpreviewed,
+        sample_ids=tuple(UUID(bytes=one) for one in work[11]),
+        exempt_ids=tuple(UUID(bytes=one) for one in work[12]),
+    )
+
+
 class _Layout(NamedTuple):
     """How the work of a verb is stored: as fields, and back."""
 
@@ -128,6 +183,7 @@ class _Layout(NamedTuple):
 _LAYOUTS: Final[dict[str, _Layout]] = {
     MIGRATE: _Layout(_migration, _migration_of),
     ROLL_BACK: _Layout(_migration, _migration_of),
+    FORGET: _Layout(_forget, _forget_of),
 }
 
 

@@ -4,7 +4,14 @@ from uuid import UUID
 
 import pytest
 from pillion.domain.migrations import Convert, RenameProperty, Replace, ValueType
-from pillion.domain.operations import ROLL_BACK, Migration, Operation, OperationState
+from pillion.domain.operations import (
+    FORGET,
+    ROLL_BACK,
+    BackgroundForget,
+    Migration,
+    Operation,
+    OperationState,
+)
 from pillion.domain.values import Value, ValueKind
 from pillion_storage import codec
 from pillion_storage.errors import Corrupt
@@ -48,3 +55,30 @@ def test_an_operation_of_an_unknown_verb_is_refused():
     fields = codec.unpack(FORMER)
     with pytest.raises(Corrupt, match=str(READ.id)):
         decode_operation(READ.id, codec.pack({**fields, 1: "Juggle"}))
+
+
+def test_a_forget_in_the_background_is_read_as_it_was_written():
+    work = BackgroundForget(
+        selector="ByTopic",
+        mode=1,
+        notes=UUID(int=7),
+        chunks=3,
+        revision=12,
+        named=False,
+        with_derived=True,
+        unchanged_only=True,
+        with_following=False,
+        reason_code="case",
+        preview_revision=11,
+        chunk=1,
+        place=2,
+        looked=3002,
+        memories=5,
+        episodes=4,
+        derived=3,
+        unpreviewed=2,
+        sample_ids=(UUID(int=1),),
+        exempt_ids=(UUID(int=2), UUID(int=3)),
+    )
+    made = Operation(id=UUID(int=9), verb=FORGET, state=READ.state, work=work, started_at=1)
+    assert decode_operation(made.id, encode_operation(made)) == made

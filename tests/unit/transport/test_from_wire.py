@@ -423,7 +423,6 @@ NOT_SERVED = [
         an("capture_episode", episode=EPISODE, extraction=3),
     ),
     ("FORGET_ERASE", forgetting.forget_from_wire, wire.ForgetRequest(mode=3)),
-    ("BACKGROUND", forgetting.forget_from_wire, wire.ForgetRequest(mode=1, background=True)),
     ("BACKGROUND", commands.consolidate_from_wire, wire.ConsolidateRequest()),
     (
         "BACKGROUND",

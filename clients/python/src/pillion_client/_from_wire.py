@@ -251,7 +251,7 @@ def edge(message: search_pb2.Edge) -> results.Edge:
 
 
 def operation(message: types_pb2.Operation) -> results.Operation:
-    """Return long work. Of results, a migration's is there; other calls give theirs themselves."""
+    """Return long work. Of results, those of migrations and forgets are there."""
     return results.Operation(
         name=message.name,
         verb=message.verb,
@@ -264,6 +264,7 @@ def operation(message: types_pb2.Operation) -> results.Operation:
         started_at=_optional_instant(message, "started_at"),
         ended_at=_optional_instant(message, "ended_at"),
         migration=_migration(message.migration) if message.HasField("migration") else None,
+        forget=_forget_report(message.forget) if message.HasField("forget") else None,
     )
 
 

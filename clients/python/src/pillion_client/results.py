@@ -158,7 +158,10 @@ class MigrationReport:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """Long work that goes on after its call answered. ``migration``: what one did, at its end."""
+    """Long work that goes on after its call answered.
+
+    ``migration`` and ``forget``: what one did, at its end.
+    """
 
     name: str
     verb: str
@@ -171,6 +174,7 @@ class Operation:
     started_at: datetime | None
     ended_at: datetime | None
     migration: MigrationReport | None = None
+    forget: ForgetReport | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,7 @@ _MODES = [mode.value for mode in ForgetMode if mode is not ForgetMode.UNSPECIFIE
 )
 @click.option("--yes", is_flag=True, help="Do it, and not only show what it would take.")
 @click.option("--force", is_flag=True, help="Also where it matches everything.")
+@click.option("--background", is_flag=True, help="With --yes: as work that goes on by itself.")
 @click.option("--dry-run", is_flag=True, help="Only show what it would take, for ids too.")
 @click.option("--reason-code", default="", help="Why, for the audit log: a code, no content.")
 @shared_options()
@@ -46,6 +47,7 @@ def forget(
     mode: str,
     yes: bool,
     force: bool,
+    background: bool,
     dry_run: bool,
     reason_code: str,
     **given: Any,  # noqa: ANN401  (see `selecting`)
@@ -68,7 +70,11 @@ def forget(
         if not dry_run and (ids or yes):
             seen = made["preview"].revision if "preview" in made else 0
             made["result"] = client.forget(
-                **call, dry_run=False, force=force, preview_revision=seen
+                **call,
+                dry_run=False,
+                force=force,
+                preview_revision=seen,
+                background=background,
             )
     if session.json:
         session.output.document(document(made))

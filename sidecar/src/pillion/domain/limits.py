@@ -88,6 +88,8 @@ FILTER_CONTEXTS_MAX: Final = 16
 # Filters within filters: levels, and how many in all. Each is asked of every memory.
 FILTER_LEVELS_MAX: Final = 4
 FILTER_CONDITIONS_MAX: Final = 64
+# What one Forget in the background selects: its ids are kept with it until its end.
+FORGET_BACKGROUND_MAX: Final = 200_000
 FORGET_IDS_MAX: Final = 100
 CLASSES_MAX: Final = 64  # retention classes: a sweep goes through the records for each
 FORGET_SAMPLE_MAX: Final = 100

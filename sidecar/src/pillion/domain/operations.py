@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 MIGRATE: Final = "MigrateAttribute"
 ROLL_BACK: Final = "RollBackMigration"
+FORGET: Final = "Forget"
 
 
 class OperationState(IntEnum):
@@ -85,6 +86,56 @@ class Migration:
         if len(shown) < MISFITS_SHOWN_MAX:
             shown = (*shown, memory_id)
         return replace(self, misfits=self.misfits + 1, misfit_ids=shown)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackgroundForget:
+    """What a Forget in the background is to do and has done. Nothing of what it selected by.
+
+    The ids are in notes beside the operation, ``u`` rows under ``notes``, which go at its end.
+
+    Attributes:
+        selector: The kind of selector, for receipts.
+        mode: How, by the contract's number.
+        reason_code: Why: the caller's code.
+        notes: Under which id the notes are.
+        chunks: How many notes there are.
+        revision: At which revision they were selected.
+        named, with_derived, preview_revision: As in `service.forgetting.Manner`.
+        unchanged_only: What changed since the selection is left alone.
+        with_following: Statements that go on once a later one is retracted are retracted too.
+        chunk, place: Where it goes on.
+        looked: Records that were dealt with.
+        memories, episodes, derived, sample_ids, exempt_ids, unpreviewed: As in `ForgetReport`.
+    """
+
+    unit: ClassVar[str] = "records"
+
+    selector: str
+    mode: int
+    notes: UUID
+    chunks: int
+    revision: int
+    named: bool
+    with_derived: bool
+    unchanged_only: bool
+    with_following: bool
+    reason_code: str = ""
+    preview_revision: int = 0
+    chunk: int = 0
+    place: int = 0
+    looked: int = 0
+    memories: int = 0
+    episodes: int = 0
+    derived: int = 0
+    unpreviewed: int = 0
+    sample_ids: tuple[UUID, ...] = ()
+    exempt_ids: tuple[UUID, ...] = ()
+
+    @property
+    def done(self) -> int:
+        """Records that were dealt with."""
+        return self.looked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

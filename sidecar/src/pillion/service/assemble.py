@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from pillion.domain.indexed_text import EpisodeIndexing
 from pillion.domain.limits import INDEX_FROM_DEFAULT, PROMOTE_AFTER_DEFAULT
-from pillion.domain.operations import MIGRATE, ROLL_BACK
+from pillion.domain.operations import FORGET, MIGRATE, ROLL_BACK
 from pillion.embedders.cache import QueryCache
 from pillion.jobs.accesses import AccessJob
 from pillion.jobs.ageing import NOTHING_AGES, AgeingJob, AgeingSettings
@@ -15,6 +15,7 @@ from pillion.jobs.embedding import EmbeddingJob
 from pillion.jobs.operations import OperationsJob
 from pillion.jobs.retention import RetentionJob, RetentionSettings
 from pillion.service.accesses import Accesses, AccessFlusher
+from pillion.service.background_forget import BackgroundForgetter, BackgroundForgetting
 from pillion.service.beginning import Beginner
 from pillion.service.catalogue import Catalogue
 from pillion.service.consolidator import Consolidator
@@ -106,6 +107,7 @@ class UseCases:
     walker: Walker
     profiles: Profiles
     forgetter: Forgetter
+    background_forgetter: BackgroundForgetter
     holds: Holds
     consolidator: Consolidator
     registrar: Registrar
@@ -196,7 +198,11 @@ def assemble(
     running = RunningOperations(store)
     beginner = Beginner(store=store, clock=clock, ids=ids, running=running)
     migrating = Migrating(store=store, keys=keys, registry=registry)
-    doers: dict[str, Doer] = {MIGRATE: migrating, ROLL_BACK: migrating}
+    doers: dict[str, Doer] = {
+        MIGRATE: migrating,
+        ROLL_BACK: migrating,
+        FORGET: BackgroundForgetting(keys),
+    }
     operator = Operator(store=store, clock=clock, writer=writer, pending=pending, doers=doers)
     work = OperationsJob(running, operator.advance)
     work.start()
@@ -238,6 +244,9 @@ def assemble(
         walker=Walker(store=store, clock=clock, searcher=searcher),
         profiles=settings.profiles,
         forgetter=forgetter,
+        background_forgetter=BackgroundForgetter(
+            store=store, clock=clock, ids=ids, selecting=selecting, beginner=beginner
+        ),
         holds=Holds(store=store, keys=keys, clock=clock),
         consolidator=Consolidator(
             store=store,

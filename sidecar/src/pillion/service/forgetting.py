@@ -88,16 +88,49 @@ class Tally:
         self.exempt += tuple(new[: FORGET_SAMPLE_MAX - len(self.exempt)])
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manner:
+    """How records are forgotten, whatever selected them.
+
+    Attributes:
+        mode: In which mode.
+        named: What is held was named, so that it is refused and not passed over.
+        at_once: All in one commit, or nothing.
+        with_derived: What was made from nothing else follows.
+        dry_run: Nothing is committed.
+        preview_revision: What a preview showed; 0: there was none.
+    """
+
+    mode: ForgetMode
+    named: bool
+    at_once: bool
+    with_derived: bool
+    dry_run: bool = False
+    preview_revision: int = 0
+
+
+def manner_of(command: ForgetCommand) -> Manner:
+    """Return how a command means its records to be forgotten."""
+    return Manner(
+        mode=command.mode,
+        named=isinstance(command.selector, ByIds | BySubject | ByFact),
+        at_once=isinstance(command.selector, ByIds),
+        with_derived=not isinstance(command.selector, AGEING),
+        dry_run=command.dry_run,
+        preview_revision=command.preview_revision,
+    )
+
+
 @dataclass(slots=True)
-class _Work:
+class StepWork:
     """One step on one draft: what it takes there, as it was before."""
 
     draft: Draft
     applier: Applier
-    command: ForgetCommand
+    manner: Manner
     step: Step
     tally: Tally
-    selecting: Selecting
+    means: Callable[[Memory | Episode], bool]
     keys: KeySpace
     now: int
     named: list[Memory | Episode] = field(default_factory=list)
@@ -106,22 +139,18 @@ class _Work:
 
     def take(self) -> None:
         """Forget, in the draft, what is still meant; and what was made from nothing else."""
-        selector = self.command.selector
         for one in self.step.ids:
             for record in _records_of(self.applier.records, self.step.kind, one):
-                if one in self.tally.taken or not self._means(record):
+                if one in self.tally.taken or not self.means(record):
                     continue
                 if is_held(self.draft, self.keys, record):
-                    if isinstance(selector, ByIds | BySubject | ByFact):
+                    if self.manner.named:
                         raise held_error("what was named")
                     self.held.append(record.id)
-                elif _forget(self.applier, record, self.command.mode, self.now):
+                elif _forget(self.applier, record, self.manner.mode, self.now):
                     self.named.append(record)
-        if not isinstance(selector, AGEING):
+        if self.manner.with_derived:
             self._take_derived()
-
-    def _means(self, record: Memory | Episode) -> bool:
-        return self.selecting.still(self.command.selector, record, self.now, self.step.revision)
 
     def _take_derived(self) -> None:
         records, tally = self.applier.records, self.tally
@@ -130,7 +159,7 @@ class _Work:
             source = sources.pop()
             prefix = derived_prefix(source)
             for key, _ in self.draft.scan(prefix, prefix_end(prefix)):
-                if self.command.dry_run:
+                if self.manner.dry_run:
                     tally.taken.add(source)
                 found = records.find_memory(id_of(key))
                 if found is None or source not in found.derived_from or out_of_recall(found):
@@ -139,10 +168,10 @@ class _Work:
                     continue
                 if is_held(self.draft, self.keys, found):
                     self.held.append(found.id)
-                elif _forget(self.applier, found, self.command.mode, self.now):
+                elif _forget(self.applier, found, self.manner.mode, self.now):
                     self.derived.append(found)
                     sources.append(found.id)
-                    if self.command.dry_run:
+                    if self.manner.dry_run:
                         tally.taken.add(found.id)
 
     def _is_gone(self, source: UUID) -> bool:
@@ -177,21 +206,19 @@ class _Work:
                     if held.on_timeline and held.valid_to > self.now:
                         continue
                 record = records.memory(id_of(key))
-                if self._means(record) and _forget(
-                    self.applier, record, self.command.mode, self.now
-                ):
+                if self.means(record) and _forget(self.applier, record, self.manner.mode, self.now):
                     found.append(record)
         return found
 
     def count(self, tally: Tally) -> None:
         """Add what was taken to a tally."""
-        tally.add(self.named, self.command.preview_revision)
-        tally.add_derived(self.derived, self.command.preview_revision)
+        tally.add(self.named, self.manner.preview_revision)
+        tally.add_derived(self.derived, self.manner.preview_revision)
         tally.spare(self.held)
 
     def is_too_much(self) -> bool:
         """Return whether the step must be taken in halves. Ids are forgotten together, or not."""
-        may = not self.command.dry_run and not isinstance(self.command.selector, ByIds)
+        may = not self.manner.dry_run and not self.manner.at_once
         return may and len(self.step.ids) > 1 and self.draft.outgrown
 
 
@@ -268,19 +295,22 @@ class Forgetting:
 
     def _work(
         self, partition: Partition, command: ForgetCommand, step: Step, tally: Tally
-    ) -> _Work:
+    ) -> StepWork:
         draft, applier = self._writer.open_draft(
             partition, MadeVectors(), commits=not command.dry_run
         )
-        return _Work(
+        now = self._clock.now_us()
+        return StepWork(
             draft=draft,
             applier=applier,
-            command=command,
+            manner=manner_of(command),
             step=step,
             tally=tally,
-            selecting=self._selecting,
+            means=lambda record: self._selecting.still(
+                command.selector, record, now, step.revision
+            ),
             keys=self._keys.at(partition, draft.revision),
-            now=self._clock.now_us(),
+            now=now,
         )
 
 

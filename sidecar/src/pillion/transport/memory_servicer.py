@@ -169,6 +169,11 @@ class MemoryServicer:
     def Forget(self, request: wire.ForgetRequest, call: Call) -> wire.ForgetResponse:  # noqa: N802
         """Take memories out of recall or retract them."""
         command = forget_from_wire(request)
+        if request.background and not command.dry_run:
+            begun = self._use_cases.background_forgetter.begin(
+                call.partition, command, call.deadline
+            )
+            return wire.ForgetResponse(operation=operation_to_wire(begun))
         report = self._use_cases.forgetter.forget(call.partition, command, call.deadline)
         return forget_to_wire(report)
 

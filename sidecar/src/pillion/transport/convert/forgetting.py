@@ -46,8 +46,6 @@ if TYPE_CHECKING:
 
 def forget_from_wire(request: wire.ForgetRequest) -> ForgetCommand:
     """Return a Forget."""
-    if request.background:
-        raise feature_not_served(wire.CAPABILITY_BACKGROUND, "background")
     if request.mode == wire.FORGET_MODE_ERASE:
         raise feature_not_served(wire.CAPABILITY_FORGET_ERASE, "mode")
     mode = enum_from_wire(ForgetMode, request.mode, "mode")

@@ -19,7 +19,7 @@ from pillion.domain.migrations import (
     ValueType,
     Wrap,
 )
-from pillion.domain.operations import MigrateCommand, Migration, OperationState
+from pillion.domain.operations import BackgroundForget, MigrateCommand, Migration, OperationState
 from pillion.transport.convert.commands import body_digest, check_length
 from pillion.transport.convert.instants import duration_to_wire, put_instant
 from pillion.transport.convert.scalars import enum_from_wire, required, value_from_wire
@@ -106,8 +106,21 @@ def _put_result(made: types_pb2.Operation, work: Work) -> None:
     match work:
         case Migration():
             made.migration.CopyFrom(_migration_to_wire(work))
+        case BackgroundForget():
+            made.forget.CopyFrom(_forget_to_wire(work))
         case _:
             raise TypeError(f"no result is known of {made.verb}")
+
+
+def _forget_to_wire(work: BackgroundForget) -> types_pb2.ForgetReport:
+    return types_pb2.ForgetReport(
+        memories=work.memories,
+        episodes=work.episodes,
+        derived=work.derived,
+        sample_ids=map(str, work.sample_ids),
+        exempt_ids=map(str, work.exempt_ids),
+        unpreviewed=work.unpreviewed,
+    )
 
 
 def _migration_to_wire(work: Migration) -> types_pb2.MigrationReport:
