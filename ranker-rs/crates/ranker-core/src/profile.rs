@@ -22,7 +22,7 @@
 
 use crate::error::{Error, Result};
 use crate::flags;
-use crate::kernels::PriorReach;
+use crate::kernels::{FadeReach, PriorReach};
 use crate::lexical::Bm25;
 use crate::limits::{ATTRIBUTES_MAX, EVERY_KIND, KIND_MAX, SOURCE_MAX};
 use crate::relevance::Blend;
@@ -300,6 +300,33 @@ impl Profile {
             w_importance: spec.w_importance,
             least: (f64::from(bar) * f64::from(self.weight_sum) - slack) as f32,
         }
+    }
+
+    /// What vitality below thresholds by kind comes to for the kernels; None: rows under the
+    /// summary, or the thresholds, are not as kernels take them.
+    pub(crate) fn fade_reach(
+        &self,
+        summary: &Summary,
+        now: i64,
+        below: &[f32; KIND_MAX as usize + 1],
+    ) -> Option<FadeReach> {
+        // Recency is a bound from below down to 125 half-lives only.
+        let is_taken = |threshold: &f32| *threshold <= 0.0 || *threshold > 1e-30;
+        if self.may_decay_by_attribute(summary) || !below.iter().all(is_taken) {
+            return None;
+        }
+        let mut reach = FadeReach {
+            now: now as f64,
+            decay: [0.0; 8],
+            below: [0.0; 8],
+        };
+        for (decay, half_life) in reach.decay.iter_mut().zip(self.spec.half_life).skip(1) {
+            *decay = (1.0 / half_life).min(f64::from(f32::MAX)) as f32;
+        }
+        for (least, below) in reach.below.iter_mut().zip(below).skip(1) {
+            *least = below.max(0.0);
+        }
+        Some(reach)
     }
 
     /// Whether there may be rows under a summary whose attribute has a half-life of its own.

@@ -5,7 +5,7 @@ use crate::Id;
 use crate::chunk::{Block, Chunk};
 use crate::filter::{Filter, Mask, ones};
 use crate::flags;
-use crate::kernels::Kernels;
+use crate::kernels::{Kernels, PriorColumns};
 use crate::lexical::LexicalScores;
 use crate::limits::{BLOCK_ROWS, CHUNK_ROWS, KIND_MAX};
 use crate::profile::Profile;
@@ -294,7 +294,20 @@ impl Pass<'_> {
             if self.filter.admit(self.kernels, &block, &mut mask) == 0 {
                 continue;
             }
-            let chunk = block.chunk;
+            let (chunk, rows) = (block.chunk, block.rows());
+            if let Some(reach) = self.profile.fade_reach(block.summary, self.now, below) {
+                let columns = PriorColumns {
+                    valid_from: &chunk.valid_from[rows.clone()],
+                    last_used: self
+                        .profile
+                        .counts_last_use()
+                        .then_some(&chunk.last_used[rows.clone()]),
+                    kind: &chunk.kind[rows.clone()],
+                    importance: &chunk.importance[rows],
+                    relevance: &[],
+                };
+                self.kernels.faded(&columns, &reach, &mut mask[..block.len]);
+            }
             for row in ones(&mask[..block.len]).map(|row| block.start + row) {
                 let threshold = below[usize::from(chunk.kind[row])];
                 if chunk.flags[row] & flags::PINNED == 0

@@ -2,7 +2,8 @@
 
 use proptest::prelude::*;
 use ranker_core::kernels::{
-    LineF32, LineI8, PriorColumns, PriorReach, Reach, available, lines_f32, lines_i8, named,
+    FadeReach, LineF32, LineI8, PriorColumns, PriorReach, Reach, available, lines_f32, lines_i8,
+    named,
 };
 
 fn pack_f32(values: &[f32], dimension: usize) -> Vec<LineF32> {
@@ -187,6 +188,54 @@ proptest! {
                 let falls_short = sum(n) < f64::from(least) - 2e-3;
                 prop_assert!(*kept == 1 || !reaches, "{}: {} {least}", kernels.name(), sum(n));
                 prop_assert!(*kept == 0 || !falls_short, "{}: {} {least}", kernels.name(), sum(n));
+            }
+        }
+    }
+
+    /// The kernel may keep a row a little above its threshold, and never clears one below it.
+    #[test]
+    fn no_faded_row_is_missed_on_any_path(
+        cells in prop::collection::vec(
+            (-1_000_000_i64..1_000_000, 0_i64..1_000_000, 0_u8..6, 0.0_f32..=1.0), 1..300
+        ),
+        now in -1_000_000_i64..3_000_000,
+        half_lives in (1.0_f64..1e6, 1.0_f64..1e6),
+        below in (0.0_f32..=1.0, 0.0_f32..=1.0),
+        by_use in any::<bool>(),
+    ) {
+        let valid_from: Vec<i64> = cells.iter().map(|cell| cell.0).collect();
+        let last_used: Vec<i64> = cells.iter().map(|cell| cell.0 + cell.1).collect();
+        let kind: Vec<u8> = cells.iter().map(|cell| cell.2).collect();
+        let importance: Vec<f32> = cells.iter().map(|cell| cell.3).collect();
+        let columns = PriorColumns {
+            valid_from: &valid_from,
+            last_used: by_use.then_some(&last_used),
+            kind: &kind,
+            importance: &importance,
+            relevance: &[],
+        };
+        let mut reach = FadeReach { now: now as f64, decay: [0.0; 8], below: [0.0; 8] };
+        reach.decay[1] = (1.0 / half_lives.0) as f32;
+        reach.decay[4] = (1.0 / half_lives.1) as f32;
+        (reach.below[1], reach.below[3], reach.below[4]) = (below.0, below.1, below.1);
+        let vitality = |n: usize| {
+            let anchor = if by_use { last_used[n] } else { valid_from[n] };
+            let half_life = match kind[n] {
+                1 => half_lives.0,
+                4 => half_lives.1,
+                _ => f64::INFINITY,
+            };
+            let age = (now - anchor).max(0) as f64;
+            (-(age / half_life)).exp2() * f64::from(importance[n])
+        };
+        for kernels in available() {
+            let mut mask = vec![1; cells.len()];
+            kernels.faded(&columns, &reach, &mut mask);
+            for (n, kept) in mask.iter().enumerate() {
+                let below = f64::from(reach.below[usize::from(kind[n])]);
+                let (is_below, is_above) = (vitality(n) < below, vitality(n) > 1.01 * below + 1e-30);
+                prop_assert!(*kept == 1 || !is_below, "{}: {}", kernels.name(), vitality(n));
+                prop_assert!(*kept == 0 || !is_above, "{}: {}", kernels.name(), vitality(n));
             }
         }
     }

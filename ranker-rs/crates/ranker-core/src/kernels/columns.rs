@@ -5,7 +5,7 @@
 // Without it the loops would be compiled for the baseline and called, not inlined.
 #![allow(clippy::inline_always)]
 
-use super::{PriorColumns, PriorReach, Reach};
+use super::{FadeReach, PriorColumns, PriorReach, Reach};
 
 #[inline(always)]
 pub(super) fn within<T: PartialOrd>(column: &[T], low: &T, high: &T, mask: &mut [u8]) {
@@ -122,10 +122,48 @@ pub(super) fn hopeful(columns: &PriorColumns<'_>, reach: &PriorReach, mask: &mut
     }
 }
 
+/// As `hopeful`, step by step within a part.
+#[inline(always)]
+pub(super) fn faded(columns: &PriorColumns<'_>, reach: &FadeReach, mask: &mut [u8]) {
+    const PART: usize = 64;
+    let now = reach.now - reach.now.abs() * f64::EPSILON;
+    for (number, mask) in mask.chunks_mut(PART).enumerate() {
+        let rows = number * PART..number * PART + mask.len();
+        let (mut halvings, mut least) = ([0.0_f32; PART], [0_u32; PART]);
+        let valid_from = &columns.valid_from[rows.clone()];
+        let last_used = &columns.last_used.unwrap_or(columns.valid_from)[rows.clone()];
+        for ((age, from), used) in halvings.iter_mut().zip(valid_from).zip(last_used) {
+            *age = (now - *from.max(used) as f64) as f32;
+        }
+        let kinds = &columns.kind[rows.clone()];
+        // Mostly few kinds fade at all.
+        let mut decay = [0_u32; PART];
+        for known in (1..6_u8).filter(|kind| reach.below[usize::from(*kind)] > 0.0) {
+            let fades = reach.decay[usize::from(known)].to_bits();
+            let below = reach.below[usize::from(known)].to_bits();
+            for ((decay, least), kind) in decay.iter_mut().zip(&mut least).zip(kinds) {
+                let is_it = u32::from(*kind == known).wrapping_neg();
+                *decay |= fades & is_it;
+                *least |= below & is_it;
+            }
+        }
+        for (halvings, decay) in halvings.iter_mut().zip(&decay) {
+            *halvings *= f32::from_bits(*decay);
+        }
+        let importance = &columns.importance[rows];
+        for (((mask, halvings), least), importance) in
+            mask.iter_mut().zip(&halvings).zip(&least).zip(importance)
+        {
+            *mask &=
+                u8::from(recency_high(*halvings) * importance * 0.998 < f32::from_bits(*least));
+        }
+    }
+}
+
 /// The functions of `columns`, compiled with the features named (or the baseline's).
 macro_rules! column_kernels {
     ($($features:literal)?) => {{
-        use $crate::kernels::{Columns, PriorColumns, PriorReach, Reach, columns};
+        use $crate::kernels::{Columns, FadeReach, PriorColumns, PriorReach, Reach, columns};
         $(#[target_feature(enable = $features)])?
         fn within_i64(column: &[i64], low: i64, high: i64, mask: &mut [u8]) {
             columns::within(column, &low, &high, mask);
@@ -158,7 +196,13 @@ macro_rules! column_kernels {
         fn hopeful(of: &PriorColumns<'_>, reach: &PriorReach, mask: &mut [u8]) {
             columns::hopeful(of, reach, mask);
         }
-        Columns { within_i64, within_u64, within_f32, among, members, masked, reach, hopeful }
+        $(#[target_feature(enable = $features)])?
+        fn faded(of: &PriorColumns<'_>, reach: &FadeReach, mask: &mut [u8]) {
+            columns::faded(of, reach, mask);
+        }
+        Columns {
+            within_i64, within_u64, within_f32, among, members, masked, reach, hopeful, faded,
+        }
     }};
 }
 pub(super) use column_kernels;

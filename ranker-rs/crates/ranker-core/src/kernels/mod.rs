@@ -89,6 +89,7 @@ struct Columns {
     masked: unsafe fn(&[u16], u16, u16, &mut [u8]),
     reach: unsafe fn(&[i32], &[f32], Reach, &mut [u8]) -> bool,
     hopeful: unsafe fn(&PriorColumns<'_>, &PriorReach, &mut [u8]),
+    faded: unsafe fn(&PriorColumns<'_>, &FadeReach, &mut [u8]),
 }
 
 /// What a row's cosine, as int8 tells it, must come up to: see [`Kernels::reach`].
@@ -133,6 +134,17 @@ pub struct PriorReach {
     pub w_importance: f32,
     /// The least weighted sum.
     pub least: f32,
+}
+
+/// What a row's vitality must be below: see [`Kernels::faded`].
+#[derive(Debug, Clone, Copy)]
+pub struct FadeReach {
+    /// The time from which ages are taken, in microseconds.
+    pub now: f64,
+    /// Halvings of recency in a microsecond, by kind.
+    pub decay: [f32; 8],
+    /// Thresholds by kind, 0 or 1e-30 and more.
+    pub below: [f32; 8],
 }
 
 impl Kernels {
@@ -223,6 +235,13 @@ impl Kernels {
     pub fn hopeful(&self, columns: &PriorColumns<'_>, reach: &PriorReach, mask: &mut [u8]) {
         // SAFETY: as in `scan_f32`.
         unsafe { (self.columns.hopeful)(columns, reach, mask) }
+    }
+
+    /// Clears `mask[i]` where the row's recency x importance is certainly not below the threshold
+    /// of its kind. Those a little above it (by 0.4 % at most) may stay. Relevance plays no part.
+    pub fn faded(&self, columns: &PriorColumns<'_>, reach: &FadeReach, mask: &mut [u8]) {
+        // SAFETY: as in `scan_f32`.
+        unsafe { (self.columns.faded)(columns, reach, mask) }
     }
 
     /// The sum of all values: a bare read of the same bytes, the floor that scans are held to.
