@@ -48,7 +48,7 @@ MEMORY = {
 ASKS = {
     wire.CAPABILITY_FORGET_ERASE: (
         "Forget",
-        wire.ForgetRequest(mode=3, selector={"ids": {"ids": [ID]}}),
+        wire.ForgetRequest(mode=3, selector={"subject": {"subject": {"type": "t", "id": "i"}}}),
     ),
     wire.CAPABILITY_FORGET_SELECTORS: (
         "Forget",

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 import uuid_utils.compat
 from pillion_storage.api import StoreSettings
+from pillion_storage.erasure_ledger import ErasureLedger
 from pillion_storage.schema import FORMAT_VERSION
 from pillion_storage.sealed import KEYS_DIRECTORY, SealSettings, open_sealed, refuse_sealed
 
@@ -111,6 +112,7 @@ def start(settings: Settings) -> Running:
         opened.callback(store.close)
         for partition in store.partitions():
             clock.not_before(store.head(partition).recorded_at)
+        ledger = _ledger(settings)
         embedder = _open_embedder(settings)
         if embedder is not None:
             opened.callback(embedder.close)
@@ -124,6 +126,7 @@ def start(settings: Settings) -> Running:
             schemas=JsonSchemaCompiler(),
             clock=clock,
             ids=Uuid7Source(),
+            ledger=ledger,
             settings=ServiceSettings(
                 index_from=settings.index_from,
                 index_directory=_index_directory(settings),
@@ -168,6 +171,12 @@ def start(settings: Settings) -> Running:
         server.start()
         opened.pop_all()
     return Running(server, use_cases, settings)
+
+
+def _ledger(settings: Settings) -> ErasureLedger | None:
+    if settings.store in _NOTHING_AT_REST:
+        return None
+    return ErasureLedger(settings.erasure_ledger_path)
 
 
 def _index_directory(settings: Settings) -> Path | None:

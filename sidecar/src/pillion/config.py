@@ -276,6 +276,13 @@ class Settings(BaseSettings):
     encryption: Annotated[
         Encryption, Field(description="Encrypt what is stored: on or off. A choice for good.")
     ] = Encryption.ON
+    erasure_ledger: Annotated[
+        Path | None,
+        Field(
+            description="Where erasures are written down, apart from the data and its backups. "
+            "Default: DIRECTORY.erasures."
+        ),
+    ] = None
     master_key_provider: Annotated[
         str, Field(description="Who keeps the master key, by plug-in name: file, environment.")
     ] = "file"
@@ -367,6 +374,24 @@ class Settings(BaseSettings):
                 f"history_window_hours is {history} and request_id_window_hours {kept}: history "
                 "must be kept at least as long as request ids, for the answer that a retry gets "
                 "goes with it; raise the one or lower the other"
+            )
+        return self
+
+    @property
+    def erasure_ledger_path(self) -> Path:
+        """The erasure ledger's path, with its default: beside the directory, not in it."""
+        if self.erasure_ledger is not None:
+            return self.erasure_ledger
+        directory = self.directory.absolute()
+        return directory.with_name(f"{directory.name}.erasures")
+
+    @model_validator(mode="after")
+    def _check_ledger(self) -> Self:
+        directory = self.directory.absolute()
+        if directory in self.erasure_ledger_path.absolute().parents:
+            raise ValueError(
+                "erasure_ledger must not lie in the directory: whoever restores that would bring "
+                "back what was erased; name a file elsewhere"
             )
         return self
 

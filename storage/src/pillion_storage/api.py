@@ -407,6 +407,10 @@ class OwnerKeys(Protocol):
         """Read the keyring's file again: whether none of these keys is in it, and all are gone."""
         ...
 
+    def sealed_with(self, partition: Partition, key_ids: Collection[bytes]) -> list[bytes]:
+        """Give the keys of all live values that are sealed with one of these data keys."""
+        ...
+
     def bury_keys(self, partition: Partition, key_ids: Collection[bytes]) -> None:
         """Destroy keys, also those that this keyring never had: they can't come back."""
         ...

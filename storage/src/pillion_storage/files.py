@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import mmap
 import os
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from pathlib import Path
 
 _CHUNK = 1 << 20
+_START = 8  # bytes by which a piece is recognised at first
 
 
 def sync_directory(directory: Path) -> None:
@@ -50,3 +55,32 @@ def wipe(path: Path) -> None:
             os.close(fd)
     with contextlib.suppress(OSError):
         path.unlink()
+
+
+def find_in_file(path: Path, pieces: Collection[bytes]) -> list[bytes]:
+    """Return those of some pieces, of 8 bytes and more each, that are anywhere in a file.
+
+    Linear in the file, whatever the number of pieces.
+    """
+    by_start: dict[int, list[bytes]] = {}
+    for piece in pieces:
+        by_start.setdefault(int.from_bytes(piece[:_START], "little"), []).append(piece)
+    if not by_start:
+        return []
+    starts = np.sort(np.fromiter(by_start, dtype="<u8", count=len(by_start)))
+    found: set[bytes] = set()
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        size = len(data)
+        for begin in range(0, size, _CHUNK):
+            # Every place of this chunk, those included whose first bytes reach into the next.
+            chunk = data[begin : begin + _CHUNK + _START - 1]
+            for offset in range(min(_START, len(chunk))):
+                count = (len(chunk) - offset) // _START
+                words = np.frombuffer(chunk, dtype="<u8", count=count, offset=offset)
+                near = starts[np.searchsorted(starts, words).clip(max=len(starts) - 1)]
+                for place in np.flatnonzero(near == words):
+                    at = begin + offset + int(place) * _START
+                    for piece in by_start[int(words[place])]:
+                        if data[at : at + len(piece)] == piece:
+                            found.add(piece)
+    return sorted(found)

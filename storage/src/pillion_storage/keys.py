@@ -23,6 +23,10 @@ partition's secret. A key is one family byte and fixed-width parts, so ranges ar
     n       about(16) claim(16)                     the open candidate that makes a claim
     p       what(1) id or subject(16)               a legal hold
     q       memory id(16)                           a vector that is still to be made
+    r       e erasure id(16)                        an erasure under way, or its receipt
+    r       p erasure id(16) number(4)              ids that go with it, until its end
+    r       k erasure id(16) number(4)              keys that it deleted, until its end
+    r       t tombstone(16)                         empty: a source that was erased
     s       subject(16) type(1) time(8) id(16)      empty: memories and episodes of a subject
     t       timeline(16) valid from(8)              one entry of a timeline
     u       operation id(16) more                   an operation's own notes, which go with it; of
@@ -66,6 +70,9 @@ REGISTRATIONS: Final = b"g"
 OPERATIONS: Final = b"o"
 ACCESSES: Final = b"l"
 HOLDS: Final = b"p"
+ERASURES: Final = b"re"
+ERASURE_PLANS: Final = b"rp"
+ERASURE_JOURNALS: Final = b"rk"
 
 
 class SubjectRecord(IntEnum):
@@ -157,6 +164,21 @@ def hold_key(record_id: UUID) -> bytes:
     return HOLDS + b"i" + record_id.bytes
 
 
+def erasure_key(erasure_id: UUID) -> bytes:
+    """Return the key of an erasure."""
+    return ERASURES + erasure_id.bytes
+
+
+def plan_key(erasure_id: UUID, number: int) -> bytes:
+    """Return the key of a part of an erasure's plan."""
+    return ERASURE_PLANS + erasure_id.bytes + number.to_bytes(4, "big")
+
+
+def journal_key(erasure_id: UUID, number: int) -> bytes:
+    """Return the key of a part of what an erasure deleted."""
+    return ERASURE_JOURNALS + erasure_id.bytes + number.to_bytes(4, "big")
+
+
 def created_key(created_at: int, memory_id: UUID) -> bytes:
     """Return the key of a memory in the index by creation."""
     return b"c" + instant_bytes(created_at) + memory_id.bytes
@@ -199,6 +221,11 @@ class KeySpace:
     def secret(self) -> bytes:
         """The partition's secret, for those who hash many names at once."""
         return self._secret
+
+    def forget_names(self) -> None:
+        """Let go of the names whose hashes are kept."""
+        for kept in (self._attributes, self._columns, self._facts, self._subjects, self._timelines):
+            kept.clear()
 
     def _hash(self, *parts: str) -> bytes:
         digest = hashlib.blake2b(key=self._secret, digest_size=HASH_BYTES)
@@ -327,6 +354,18 @@ class KeySpace:
     def displaced_range(self, key: FactKey, epoch: int) -> bytes:
         """Return the prefix of the evidence out of its place that a retraction took."""
         return b"i" + self.timeline(key) + instant_bytes(epoch)
+
+    def tombstone(self, *source: str) -> bytes:
+        """Return the key that says that a source was erased."""
+        return b"rt" + self._hash("erased", *source)
+
+    def erased_id(self, record_id: UUID) -> bytes:
+        """Return what stands for the id of an erased record outside of the store."""
+        return self._hash("erased id", str(record_id))
+
+    def erased_partition(self, namespace: str, tenant: str) -> bytes:
+        """Return what stands for the partition outside of the store."""
+        return self._hash("erased partition", namespace, tenant)
 
     def of_subject(
         self, subject: Subject, record: SubjectRecord, instant: int, record_id: UUID

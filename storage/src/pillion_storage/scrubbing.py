@@ -110,3 +110,7 @@ class Compacts(Protocol):
             StoreFailed: the disk failed.
         """
         ...
+
+    def find_bytes(self, pieces: Collection[bytes]) -> list[bytes]:
+        """Return those of some pieces (8 bytes and more each) that are anywhere in the file."""
+        ...

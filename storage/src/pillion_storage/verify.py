@@ -8,10 +8,11 @@ opened and its records checked against each other. What is checked is listed in
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 import lmdb
 import lmdb.verify
@@ -48,6 +49,10 @@ if TYPE_CHECKING:
 FINDINGS_MAX = 1000
 _PREFIX_BYTES = records.U32.size
 T = TypeVar("T")
+_PAGE_COUNT: Final = re.compile(
+    r"main/history DB: walked (\d+) (?:leaf|branch) pages"
+    r"(?: \((\d+) with dup sub-trees\))?, record says (\d+)"
+)
 # Gives the live rows of a partition, for what a store remembers of its own sealing.
 LiveRows = Callable[[Partition], "Iterator[Row]"]
 
@@ -125,9 +130,20 @@ def _check_pages(data: Path, report: Report) -> None:
     try:
         # The module is not typed; it returns a list of descriptions.
         for problem in lmdb.verify.verify(str(data)):  # type: ignore[no-untyped-call]
-            report.add("data.mdb", str(problem))
+            if not _is_miscount(str(problem)):
+                report.add("data.mdb", str(problem))
     except lmdb.verify.VerifyError as error:
         report.add("data.mdb", str(error))
+
+
+def _is_miscount(problem: str) -> bool:
+    """Say whether LMDB only counts too many pages of ``history``.
+
+    It does so for good once it has deleted the last of very many values of one key. The count is
+    used for nothing; that every page is reachable exactly once is checked without it.
+    """
+    found = _PAGE_COUNT.fullmatch(problem)
+    return found is not None and int(found[2] or found[1]) < int(found[3])
 
 
 def _check_records(

@@ -11,7 +11,7 @@ from pillion_storage.ram.store import RamStore
 # Families whose values tell of a subject, and those that tell of nobody. Every family that has
 # values is in one of the two: think about which when you add one.
 OF_A_SUBJECT = b"ehilmntvwy"
-OF_NOBODY = b"agjopu"
+OF_NOBODY = b"agjopru"
 OF_TESTS = b"z"  # no such family exists: tests of drafts put what they like there
 
 

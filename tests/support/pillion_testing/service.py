@@ -177,6 +177,7 @@ class Service:
         settings=None,
         partition=ACME,
         refuse_unregistered=False,
+        ledger=None,
     ) -> None:
         self.store = store
         self.clock = clock or FakeClock()
@@ -197,6 +198,7 @@ class Service:
             or ServiceSettings(
                 index_from=index_from, costs=costs, refuse_unregistered=refuse_unregistered
             ),
+            ledger=ledger,
         )
 
     def close(self) -> None:

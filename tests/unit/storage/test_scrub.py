@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 import pytest
-from pillion_storage.api import Batch, Partition, StoreFull, StoreSettings, Token
+from pillion_storage.api import Batch, InvalidBatch, Partition, StoreFull, StoreSettings, Token
 from pillion_storage.lmdb import open_store
 from pillion_storage.lmdb.environment import COMPACTED
 from pillion_storage.ram import open_store as open_ram
@@ -160,6 +160,22 @@ def test_a_memo_of_several_owners_is_sealed_again(tmp_path):
     store.close()
 
 
+def test_what_stays_is_never_sealed_with_a_key_that_goes(tmp_path):
+    store = open_any("sealed", tmp_path)
+    put(store, b"a", b"v")
+    put(store, b"b", b"v", owner=NOOR)
+    doomed = store.retire_owner(P, MIRA)
+    assert store.sealed_with(P, doomed) == [b"a"]
+    store.close()
+    store = open_any("sealed", tmp_path)  # which forgets that it was retired
+    with pytest.raises(InvalidBatch):
+        store.scrub(P, lambda kept: kept.data, key_ids=doomed)
+    assert store.retire_owner(P, MIRA) == doomed
+    store.scrub(P, lambda kept: kept.data, key_ids=doomed)
+    assert store.sealed_with(P, doomed) == []
+    store.close()
+
+
 def test_buried_keys_can_never_be_used(tmp_path):
     store = open_any("sealed", tmp_path)
     put(store, b"a", b"v")
@@ -231,3 +247,14 @@ def test_what_a_cut_short_compaction_left_is_wiped_at_the_next_start(tmp_path):
     (tmp_path / "store" / COMPACTED).write_bytes(CANARY)
     open_any("lmdb", tmp_path).close()
     assert not (tmp_path / "store" / COMPACTED).exists()
+
+
+def test_a_key_of_very_many_versions_leaves_no_finding_once_it_is_purged(tmp_path):
+    store = open_any("lmdb", tmp_path)
+    for number in range(300):
+        store.commit(P, Batch(puts={b"h": b"%d" % number, b"other": b"1"}))
+    store.commit(P, Batch(deletes=[b"h"]))
+    store.purge(P, [b"h"])
+    store.close()
+    report = verify(tmp_path / "store")
+    assert report.clean, report.findings

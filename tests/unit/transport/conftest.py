@@ -96,6 +96,7 @@ class FakeUseCases:
         )
         self.profiles = BUILT_IN
         self.searcher = SimpleNamespace(search=play("search", search))
+        self.memory_wiper = SimpleNamespace(on_wipe=lambda _wipe: None)
         self.forgetter = SimpleNamespace(forget=play("forget", forget))
         self.consolidator = SimpleNamespace(consolidate=play("consolidate", consolidate))
         self.watcher = SimpleNamespace(watch=self._watch, end_all=self.watches_end.set)

@@ -422,7 +422,6 @@ NOT_SERVED = [
         mutations.mutation_from_wire,
         an("capture_episode", episode=EPISODE, extraction=3),
     ),
-    ("FORGET_ERASE", forgetting.forget_from_wire, wire.ForgetRequest(mode=3)),
     ("BACKGROUND", commands.consolidate_from_wire, wire.ConsolidateRequest()),
     (
         "BACKGROUND",

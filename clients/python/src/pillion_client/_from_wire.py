@@ -296,12 +296,13 @@ def _forget_report(message: types_pb2.ForgetReport) -> results.ForgetReport:
         sample_ids=tuple(message.sample_ids),
         exempt_ids=tuple(message.exempt_ids),
         dry_run=message.dry_run,
-        receipt=_receipt(message.receipt) if message.HasField("receipt") else None,
+        receipt=receipt(message.receipt) if message.HasField("receipt") else None,
         unpreviewed=message.unpreviewed,
     )
 
 
-def _receipt(message: types_pb2.ErasureReceipt) -> results.ErasureReceipt:
+def receipt(message: types_pb2.ErasureReceipt) -> results.ErasureReceipt:
+    """Return the receipt of an erasure."""
     return results.ErasureReceipt(
         id=message.id,
         partition=partition(message.partition),

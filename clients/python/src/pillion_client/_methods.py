@@ -52,6 +52,10 @@ WAIT_OPERATION: Final = Method(_MEMORY + "WaitOperation", service.WaitOperationR
 CANCEL_OPERATION: Final = Method(_MEMORY + "CancelOperation", service.CancelOperationResponse)
 GET_STATS: Final = Method(_ADMIN + "GetStats", admin.GetStatsResponse)
 SET_LEGAL_HOLD: Final = Method(_ADMIN + "SetLegalHold", admin.SetLegalHoldResponse)
+GET_ERASURE_RECEIPT: Final = Method(_ADMIN + "GetErasureReceipt", admin.GetErasureReceiptResponse)
+LIST_ERASURE_RECEIPTS: Final = Method(
+    _ADMIN + "ListErasureReceipts", admin.ListErasureReceiptsResponse
+)
 CHECK_HEALTH: Final = Method("/grpc.health.v1.Health/Check", health_pb2.HealthCheckResponse)
 
 IMPORT_PATH: Final = _MEMORY + "Import"

@@ -9,6 +9,7 @@ from pillion_client import ForgetMode, Memory, PermissionDenied
 
 from pillion.cli.documents import document
 from pillion.cli.forgetting import selector_options, taken_selector
+from pillion.cli.receipts import show_receipt
 from pillion.cli.selecting import member_options, taken_member
 from pillion.cli.session import Session, pass_session, shared_options
 from pillion.cli.show import what
@@ -30,8 +31,9 @@ _MODES = [mode.value for mode in ForgetMode if mode is not ForgetMode.UNSPECIFIE
     default=ForgetMode.EXPIRE.value,
     show_default=True,
     help="expire: out of recall, in history. retract: no longer so. "
-    "erase: gone for good; this version does not serve it yet.",
+    "erase: gone for good, with all that follows from it.",
 )
+@click.option("--erase", is_flag=True, help="The same as --mode erase.")
 @click.option("--yes", is_flag=True, help="Do it, and not only show what it would take.")
 @click.option("--force", is_flag=True, help="Also where it matches everything.")
 @click.option("--background", is_flag=True, help="With --yes: as work that goes on by itself.")
@@ -45,6 +47,7 @@ def forget(
     ids: tuple[str, ...],
     *,
     mode: str,
+    erase: bool,
     yes: bool,
     force: bool,
     background: bool,
@@ -52,10 +55,12 @@ def forget(
     reason_code: str,
     **given: Any,  # noqa: ANN401  (see `selecting`)
 ) -> None:
-    """Take memories out of recall, or retract them.
+    """Take memories out of recall, retract or erase them.
 
-    IDs are forgotten at once. Anything else is only shown first; --yes shows it and does it.
+    IDs are forgotten at once. Anything else, and whatever is to be erased, is only shown first;
+    --yes shows it and does it.
     """
+    mode = ForgetMode.ERASE.value if erase else mode
     if yes and dry_run:
         message = "--yes and --dry-run contradict each other: give one"
         raise click.UsageError(message)
@@ -64,10 +69,11 @@ def forget(
     made: dict[str, ForgetResult] = {}
     taken: list[Memory] = []
     with session.client() as client:
-        if dry_run or not ids:
+        erases = mode == ForgetMode.ERASE.value
+        if dry_run or not ids or erases:
             made["preview"] = client.forget(**call, dry_run=True)
             taken = [] if session.json else _examples(client, made["preview"])
-        if not dry_run and (ids or yes):
+        if not dry_run and (yes or (ids and not erases)):
             seen = made["preview"].revision if "preview" in made else 0
             made["result"] = client.forget(
                 **call,
@@ -118,6 +124,7 @@ def _show(session: Session, result: ForgetResult, done: str) -> None:
             ("for example", ", ".join(report.sample_ids[:_SHOWN])),
             ("held, and kept", ", ".join(report.exempt_ids)),
             ("not in the preview", str(report.unpreviewed) if report.unpreviewed else ""),
-            ("receipt", report.receipt.id if report.receipt else ""),
         ],
     )
+    if report.receipt is not None:
+        show_receipt(output, report.receipt)

@@ -35,7 +35,7 @@ COMMANDS: Final = {
         "explain",
         "Show how a search came to its answer, or where a memory was lost.",
     ),
-    "forget": ("forget", "forget", "Take memories out of recall, or retract them."),
+    "forget": ("forget", "forget", "Take memories out of recall, retract or erase them."),
     "get": ("get", "get", "Show a memory, an episode, or the row of a fact that holds."),
     "history": ("history", "history", "Show a fact's whole timeline, or a memory's versions."),
     "hold": (
@@ -52,6 +52,11 @@ COMMANDS: Final = {
         "Show whom facts whose value is a subject lead to.",
     ),
     "recall": ("recall", "recall", "Show what a model should see in one turn about a subject."),
+    "receipts": (
+        "receipts",
+        "receipts",
+        "Show what was erased, from where, and how that was proved.",
+    ),
     "restore": ("standing", "restore", "Take the last retraction of a memory back."),
     "retract": ("standing", "retract", "Say that a memory, or a fact, is no longer so."),
     "schema": (

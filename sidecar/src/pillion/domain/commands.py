@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from pillion.domain.embedding import EmbedderIdentity
+    from pillion.domain.erasure import Receipt
     from pillion.domain.errors import PillionError
     from pillion.domain.forgetting import Selector
     from pillion.domain.memory import Memory
@@ -68,6 +69,7 @@ class ForgetMode(IntEnum):
 
     EXPIRE = 1
     RETRACT = 2
+    ERASE = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,6 +120,7 @@ class ForgetReport:
     revision: int
     exempt_ids: tuple[UUID, ...] = ()
     unpreviewed: int = 0
+    receipt: Receipt | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

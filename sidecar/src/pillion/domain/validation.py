@@ -63,6 +63,8 @@ _ANY: Final = frozenset(PreconditionKind)
 _EXISTING: Final = _ANY - {PreconditionKind.MUST_NOT_EXIST}
 _GUARDING: Final = _ANY - {PreconditionKind.UNCONDITIONAL}
 _NEW: Final = frozenset({PreconditionKind.MUST_NOT_EXIST})
+# An episode is new in any case; "unconditional" captures a source that was erased.
+_CAPTURED: Final = _NEW | {PreconditionKind.UNCONDITIONAL}
 
 
 def check_memory_draft(field: str, draft: MemoryDraft) -> None:
@@ -138,7 +140,7 @@ def _check_capture_episode(mutation: CaptureEpisode) -> None:
     check_instant(f"{field}.expires_at", mutation.expires_at)
     check_share("capture_episode.importance", mutation.importance)
     check_vector("capture_episode.vector", mutation.vector)
-    check_precondition("capture_episode.precondition", mutation.precondition, allowed=_NEW)
+    check_precondition("capture_episode.precondition", mutation.precondition, allowed=_CAPTURED)
 
 
 def _check_patch_memory(mutation: PatchMemory) -> None:

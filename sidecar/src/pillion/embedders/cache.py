@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pillion.domain.embedding import EmbedderIdentity
+    from pillion.domain.scope import Partition
     from pillion.ports import Embedder
 
     Vector = NDArray[np.float32]
@@ -161,6 +162,10 @@ class QueryCache:
         for row, key in enumerate(keys):
             result[row] = ready[key]
         return result
+
+    def let_go(self, _partition: Partition) -> None:
+        """Keep nothing: whose queries these were isn't known."""
+        self.clear()
 
     def clear(self) -> None:
         """Forget every vector. Calls under way still finish, and may remember theirs."""

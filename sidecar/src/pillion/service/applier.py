@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from pillion_storage import codec
 from pillion_storage.keys import taken_key
 
+from pillion.domain.erasure import referred_to, said_at
 from pillion.domain.errors import FieldViolation, PillionError, Reason
 from pillion.domain.memory import (
     CONFIDENCE_DEFAULT,
@@ -32,6 +33,7 @@ from pillion.domain.mutations import (
     MutationResult,
     Outcome,
     PatchMemory,
+    PreconditionKind,
     PutFact,
     RestoreMemory,
     RetractMemory,
@@ -76,7 +78,7 @@ class Applier:
         self._draft = draft
         self._keys = keys
         self._now = now
-        self._new_id = new_id
+        self.new_id = new_id
         self._registry = registry
         self.records = Records(draft, keys, VectorWriter(draft, server_space, made))
         self.timelines = Timelines(
@@ -140,7 +142,7 @@ class Applier:
 
     def _memory_from(self, stated: MemoryDraft) -> Memory:
         """Return the memory that a caller's words become, having looked at what they lead to."""
-        memory = memory_of(stated, now=self._now, new_id=self._new_id)
+        memory = memory_of(stated, now=self._now, new_id=self.new_id)
         self._check_origin(stated.source)
         for source_id in stated.derived_from:
             self.records.memory(source_id)
@@ -191,15 +193,17 @@ class Applier:
         return MutationResult(memory.id, Outcome.CREATED, valid_to=memory.valid_to)
 
     def _capture_episode(self, mutation: CaptureEpisode) -> MutationResult:
-        episode_id = mutation.id if mutation.id is not None else self._new_id()
+        episode_id = mutation.id if mutation.id is not None else self.new_id()
         if self.records.has_episode(episode_id):
             raise PillionError(
                 Reason.ALREADY_EXISTS,
                 f"episode {episode_id} exists; episodes are never edited",
                 metadata={"id": str(episode_id)},
             )
+        if mutation.precondition.kind is not PreconditionKind.UNCONDITIONAL:
+            self._refuse_erased(mutation, episode_id)
         occurred_at = given_or(mutation.occurred_at, self._now)
-        memory_id = self._new_id() if mutation.indexed else None
+        memory_id = self.new_id() if mutation.indexed else None
         episode = Episode(
             id=episode_id,
             subject=mutation.subject,
@@ -223,6 +227,25 @@ class Applier:
                 recalling(episode, memory_id, mutation.importance, self._now), mutation.vector
             )
         return MutationResult(episode_id, Outcome.CREATED, memory_id=memory_id)
+
+    def _refuse_erased(self, mutation: CaptureEpisode, episode_id: UUID) -> None:
+        """Refuse a source that was erased: it comes from somebody who was not told."""
+        subject = mutation.subject
+        names: list[tuple[str, ...]] = []
+        if mutation.id is not None:
+            names.append(("episode", str(episode_id)))
+        if mutation.occurred_at is not None:
+            names.append(said_at(subject, mutation.content, mutation.occurred_at))
+        if mutation.external_ref:
+            names.append(referred_to(subject, mutation.external_ref))
+        for name in names:
+            if self._draft.get(self._keys.tombstone(*name)) is not None:
+                raise PillionError(
+                    Reason.ALREADY_EXISTS,
+                    "this source was erased: only with the precondition 'unconditional' is it "
+                    "captured again",
+                    metadata={"id": str(episode_id), "erased": "true"},
+                )
 
     def _check_origin(self, source: Source) -> None:
         """Refuse a source whose episode is not there, or contradicts what the source says."""

@@ -19,6 +19,8 @@ from pillion.service.background_forget import BackgroundForgetter, BackgroundFor
 from pillion.service.beginning import Beginner
 from pillion.service.catalogue import Catalogue
 from pillion.service.consolidator import Consolidator
+from pillion.service.eraser import UNHURRIED, Eraser
+from pillion.service.erasure_memory import MemoryWiper
 from pillion.service.faded import Fading
 from pillion.service.forgetter import Forgetter
 from pillion.service.forgetting import Forgetting
@@ -36,6 +38,7 @@ from pillion.service.promoter import Promoter
 from pillion.service.ranked import Ranker
 from pillion.service.reader import Reader
 from pillion.service.recaller import Recaller
+from pillion.service.receipts import Receipts
 from pillion.service.registrar import Registrar
 from pillion.service.registry import Registry
 from pillion.service.residents import Residents
@@ -51,6 +54,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pillion_storage.api import Store
+    from pillion_storage.erasure_ledger import ErasureLedger
 
     from pillion.domain.search_plan import Costs
     from pillion.ports import Clock, Embedder, IdSource, SchemaCompiler, Summarizer, TokenCounter
@@ -109,6 +113,9 @@ class UseCases:
     forgetter: Forgetter
     background_forgetter: BackgroundForgetter
     holds: Holds
+    eraser: Eraser
+    receipts: Receipts
+    memory_wiper: MemoryWiper
     consolidator: Consolidator
     registrar: Registrar
     catalogue: Catalogue
@@ -138,6 +145,7 @@ def assemble(
     clock: Clock,
     ids: IdSource,
     settings: ServiceSettings,
+    ledger: ErasureLedger | None = None,
 ) -> UseCases:
     """Return the use cases, with their background work started."""
     keys = KeySpaces(store)
@@ -193,6 +201,22 @@ def assemble(
         classes=settings.ageing.classes,
     )
     forgetting = Forgetting(store=store, keys=keys, clock=clock, writer=writer, selecting=selecting)
+    reader = Reader(store=store, keys=keys, clock=clock)
+    wipers = (reader.let_go, keys.let_go, *((queries.let_go,) if queries is not None else ()))
+    wiper = MemoryWiper(store, residents, snapshots, wipers)
+    eraser = Eraser(
+        store=store,
+        keys=keys,
+        clock=clock,
+        ids=ids,
+        writer=writer,
+        pending=pending,
+        memory=wiper,
+        ledger=ledger,
+        promote_after=settings.promote_after_episodes,
+    )
+    # Nothing of this data is served, nor worked on, before what was to be gone is gone.
+    eraser.catch_up(UNHURRIED)
     watcher = Watcher(store=store, keys=keys)
     closers: list[Callable[[], None]] = [watcher.close]
     running = RunningOperations(store)
@@ -215,7 +239,9 @@ def assemble(
         retention = RetentionJob(store, clock, settings.retention)
         retention.start()
         closers.append(retention.stop)
-    forgetter = Forgetter(store=store, clock=clock, selecting=selecting, forgetting=forgetting)
+    forgetter = Forgetter(
+        store=store, clock=clock, selecting=selecting, forgetting=forgetting, eraser=eraser
+    )
     if any(settings.ageing.selectors()):
         ageing = AgeingJob(store, clock, forgetter, settings.ageing)
         ageing.start()
@@ -231,7 +257,7 @@ def assemble(
     return UseCases(
         writer=writer,
         importer=Importer(store=store, writer=writer, pending=pending),
-        reader=Reader(store=store, keys=keys, clock=clock),
+        reader=reader,
         searcher=searcher,
         recaller=Recaller(
             store=store,
@@ -248,6 +274,9 @@ def assemble(
             store=store, clock=clock, ids=ids, selecting=selecting, beginner=beginner
         ),
         holds=Holds(store=store, keys=keys, clock=clock),
+        eraser=eraser,
+        receipts=Receipts(store),
+        memory_wiper=wiper,
         consolidator=Consolidator(
             store=store,
             keys=keys,

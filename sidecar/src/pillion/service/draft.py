@@ -173,6 +173,11 @@ class Draft:
                 yield key, value
 
     @property
+    def deleted(self) -> list[bytes]:
+        """The keys that this draft deletes, whether or not they exist."""
+        return [key for key, value in self._changed.items() if value is None]
+
+    @property
     def is_empty(self) -> bool:
         """Whether nothing is to be written."""
         return not self._changed

@@ -117,6 +117,13 @@ class Lookup:
         self._kept: dict[tuple[Partition, UUID], _Kept] = {}
         self._timelines: dict[tuple[Partition, FactKey], _Timeline] = {}
 
+    def let_go(self, partition: Partition) -> None:
+        """Keep nothing of a partition."""
+        for memory in [one for one in list(self._kept) if one[0] == partition]:
+            self._kept.pop(memory, None)
+        for fact in [one for one in list(self._timelines) if one[0] == partition]:
+            self._timelines.pop(fact, None)
+
     def by_id(self, partition: Partition, keys: KeySpace, memory_id: UUID) -> Seen:
         """Return a memory at the head, whatever its standing."""
 

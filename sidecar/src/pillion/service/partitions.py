@@ -40,6 +40,12 @@ class KeySpaces:
         with self._lock:
             return self._spaces.setdefault(partition, space)
 
+    def let_go(self, partition: Partition) -> None:
+        """Forget the names of a partition whose hashes are kept."""
+        found = self._spaces.get(partition)
+        if found is not None:
+            found.forget_names()
+
     def known(self, partition: Partition) -> KeySpace | None:
         """Return the key space of a partition that was used before, None for another one."""
         return self._spaces.get(partition)

@@ -58,6 +58,10 @@ class Reader:
         self._history = History(store=store, keys=keys, clock=clock)
         self._lookup = Lookup(store, clock)
 
+    def let_go(self, partition: Partition) -> None:
+        """Keep nothing of a partition in memory."""
+        self._lookup.let_go(partition)
+
     # --- by id or key ----------------------------------------------------------------------
 
     def get(

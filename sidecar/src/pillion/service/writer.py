@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import threading
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -23,7 +25,7 @@ from pillion.service.stated import text_to_embed
 from pillion.service.vectors import MadeVectors, pending_added
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from pillion_storage.api import Store
 
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
     from pillion.service.registry import Registry
 
 TOKEN_BYTES: Final = 16
+# How often a Write that is held back looks whether its caller is still there.
+TURN_SECONDS: Final = 0.25
 
 
 def token_id(verb: str, request_id: str) -> bytes:
@@ -76,6 +80,29 @@ class Writer:
         self._pending = pending
         self._registry = registry
         self._promote_after = promote_after
+        self._turn = threading.Condition()
+        self._holding: set[Partition] = set()
+
+    @contextmanager
+    def hold_back(self, partition: Partition) -> Iterator[None]:
+        """Let no Write of a partition begin meanwhile; they wait, as long as their callers do.
+
+        For one commit of an erasure that others kept getting ahead of.
+        """
+        with self._turn:
+            self._holding.add(partition)
+        try:
+            yield
+        finally:
+            with self._turn:
+                self._holding.discard(partition)
+                self._turn.notify_all()
+
+    def _wait_turn(self, partition: Partition, deadline: Deadline) -> None:
+        while partition in self._holding:
+            deadline.check()
+            with self._turn:
+                self._turn.wait_for(lambda: partition not in self._holding, TURN_SECONDS)
 
     def write(self, partition: Partition, command: WriteCommand, deadline: Deadline) -> WriteAnswer:
         """Apply a Write: all of its mutations, or none.
@@ -94,6 +121,8 @@ class Writer:
         made = self.make_vectors(command.mutations, command.embedding_mode, deadline)
         for _ in range(COMMIT_TRIES_MAX):
             deadline.check()
+            if self._holding:
+                self._wait_turn(partition, deadline)
             draft, applier = self.open_draft(partition, made, commits=not command.validate_only)
             try:
                 results = _apply_all(applier, command)

@@ -8,6 +8,7 @@ from pillion_proto.memory.v1 import admin_service_pb2 as wire
 
 from pillion.transport.convert import answers
 from pillion.transport.convert.forgetting import hold_from_wire
+from pillion.transport.convert.scalars import uuid_from_wire
 from pillion.transport.unserved import refuse_unserved
 
 if TYPE_CHECKING:
@@ -33,3 +34,22 @@ class AdminServicer:
         """Set or lift a legal hold."""
         held = self._use_cases.holds.set(call.partition, hold_from_wire(request), call.deadline)
         return wire.SetLegalHoldResponse(held=held)
+
+    def GetErasureReceipt(  # noqa: N802
+        self, request: wire.GetErasureReceiptRequest, call: Call
+    ) -> wire.GetErasureReceiptResponse:
+        """Return one receipt."""
+        erasure_id = uuid_from_wire(request.id, "id")
+        receipt = self._use_cases.receipts.get(call.partition, erasure_id)
+        return wire.GetErasureReceiptResponse(receipt=answers.receipt_to_wire(receipt))
+
+    def ListErasureReceipts(  # noqa: N802
+        self, request: wire.ListErasureReceiptsRequest, call: Call
+    ) -> wire.ListErasureReceiptsResponse:
+        """Return receipts, the latest first."""
+        receipts, token = self._use_cases.receipts.page(
+            call.partition_or_none, page_size=request.page_size, page_token=request.page_token
+        )
+        return wire.ListErasureReceiptsResponse(
+            receipts=[answers.receipt_to_wire(one) for one in receipts], next_page_token=token
+        )

@@ -89,16 +89,16 @@ METHODS: Final[dict[str, Method]] = {
     _ADMIN + "Reindex": Method(ADMIN, CONTROL, _NO, wire.CAPABILITY_REINDEX),
     _ADMIN + "RotateKeys": Method(ADMIN, CONTROL, _NO, wire.CAPABILITY_ROTATE_KEYS),
     _ADMIN + "QueryAudit": Method(ADMIN, CONTROL, _NO, wire.CAPABILITY_AUDIT, whole_server=True),
-    _ADMIN + "GetErasureReceipt": Method(ADMIN, CONTROL, _NO, wire.CAPABILITY_ERASURE_RECEIPTS),
+    _ADMIN + "GetErasureReceipt": Method(ADMIN, CONTROL, _YES, wire.CAPABILITY_ERASURE_RECEIPTS),
     _ADMIN + "ListErasureReceipts": Method(
-        ADMIN, CONTROL, _NO, wire.CAPABILITY_ERASURE_RECEIPTS, whole_server=True
+        ADMIN, CONTROL, _YES, wire.CAPABILITY_ERASURE_RECEIPTS, whole_server=True
     ),
     _ADMIN + "SetLegalHold": Method(ADMIN, WRITE, _YES, wire.CAPABILITY_LEGAL_HOLD),
 }
 
 # Parts of served calls. A request that asks for one that is not served is refused, never ignored.
 FEATURES: Final[dict[wire.Capability, bool]] = {
-    wire.CAPABILITY_FORGET_ERASE: _NO,
+    wire.CAPABILITY_FORGET_ERASE: _YES,
     wire.CAPABILITY_FORGET_SELECTORS: _YES,
     wire.CAPABILITY_RECORDED_TIME: _YES,
     wire.CAPABILITY_CERTIFIED_SEARCH: _YES,

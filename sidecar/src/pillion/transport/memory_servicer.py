@@ -59,6 +59,7 @@ class MemoryServicer:
         self._clock = clock
         self._started_at = clock.now_us()
         self._encoded = EncodedMemories()
+        use_cases.memory_wiper.on_wipe(self._encoded.let_go)
 
     def GetServerInfo(  # noqa: N802
         self,
@@ -167,7 +168,7 @@ class MemoryServicer:
         return neighbors_to_wire(answer)
 
     def Forget(self, request: wire.ForgetRequest, call: Call) -> wire.ForgetResponse:  # noqa: N802
-        """Take memories out of recall or retract them."""
+        """Take memories out of recall, retract or erase them."""
         command = forget_from_wire(request)
         if request.background and not command.dry_run:
             begun = self._use_cases.background_forgetter.begin(

@@ -44,6 +44,7 @@ from pillion_storage.bounds import (
     check_revision,
     check_token_id,
 )
+from pillion_storage.files import find_in_file
 from pillion_storage.lmdb import reading, records
 from pillion_storage.lmdb.apply import apply_batch
 from pillion_storage.lmdb.environment import Environment
@@ -335,6 +336,11 @@ class LmdbStore:
         """See ``Compacts.compact``."""
         self._check_open()
         return self._writer.apart(self._environment.compact)
+
+    def find_bytes(self, pieces: Collection[bytes]) -> list[bytes]:
+        """See ``Compacts.find_bytes``."""
+        self._check_open()
+        return find_in_file(self._environment.directory / "data.mdb", pieces)
 
     def partitions(self) -> list[Partition]:
         """See ``Store.partitions``."""

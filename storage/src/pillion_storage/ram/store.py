@@ -394,6 +394,12 @@ class RamStore:
         self._check_open()
         return 0
 
+    def find_bytes(self, pieces: Collection[bytes]) -> list[bytes]:
+        """See ``Compacts.find_bytes``: there is no file."""
+        self._check_open()
+        del pieces
+        return []
+
     def partitions(self) -> list[Partition]:
         """See ``Store.partitions``."""
         self._check_open()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from pillion_storage.errors import InvalidBatch
 from pillion_storage.scrubbing import Kept, KeptKind
 from pillion_storage.sealed import envelope
 from pillion_storage.sealed.layout import NO_OWNER
@@ -36,6 +37,7 @@ class Resealing:
         """Prepare to seal for the owners of these keys, none of which may be in use any more.
 
         Raises:
+            InvalidBatch: a key is in use: it was not retired.
             StoreFull, StoreFailed: a new key can't be written.
         """
         self._keyring = keyring
@@ -43,6 +45,9 @@ class Resealing:
         self._change = change
         self._owners = keyring.owners_of(key_ids)
         self._lease: Lease = keyring.lease(tag, set(self._owners.values()) | {NO_OWNER}, SEALS_MAX)
+        if any(key_id in self._owners for key_id, _ in self._lease.keys.values()):
+            self._lease.release()
+            raise InvalidBatch("a key must be retired before what it sealed is sealed anew")
 
     def close(self) -> None:
         """Give the keys back."""

@@ -17,6 +17,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from pillion_storage.api import (
+    KEY_SPACE_END,
     Batch,
     Committed,
     Conflict,
@@ -26,6 +27,7 @@ from pillion_storage.api import (
 )
 from pillion_storage.bounds import check_batch, check_keys
 from pillion_storage.errors import Corrupt, NotSupported
+from pillion_storage.packed import scan_packed
 from pillion_storage.paging import export_rows
 from pillion_storage.scrubbing import Compacts, Scrubs
 from pillion_storage.sealed import envelope
@@ -229,6 +231,26 @@ class SealedStore(SealedReads):
         self._check_open()
         return self._keyring.destroyed_on_disk(key_ids)
 
+    def sealed_with(self, partition: Partition, key_ids: Collection[bytes]) -> list[bytes]:
+        """See ``OwnerKeys.sealed_with``. A page without any costs little."""
+        self._check_open()
+        self._tag(partition)
+        wanted = set(key_ids)
+        found: list[bytes] = []
+        start: bytes | None = b""
+        while start is not None and wanted:
+            page = scan_packed(
+                self._inner, partition, start, KEY_SPACE_END, limit=self._features.page_rows_max
+            )
+            if not wanted.isdisjoint(page.rows.key_ids()):
+                found += [
+                    key
+                    for key, _, value in page.rows.to_list()
+                    if envelope.is_sealed(value) and envelope.key_id_of(value) in wanted
+                ]
+            start = page.next_start
+        return found
+
     def bury_keys(self, partition: Partition, key_ids: Collection[bytes]) -> None:
         """See ``OwnerKeys.bury_keys``."""
         self._check_open()
@@ -264,6 +286,13 @@ class SealedStore(SealedReads):
         if not isinstance(self._inner, Compacts):
             raise NotSupported("the store below the seals can't write its file anew")
         return self._inner.compact()
+
+    def find_bytes(self, pieces: Collection[bytes]) -> list[bytes]:
+        """See ``Compacts.find_bytes``."""
+        self._check_open()
+        if not isinstance(self._inner, Compacts):
+            raise NotSupported("the store below the seals has no file to look through")
+        return self._inner.find_bytes(pieces)
 
     def rotate_master(self, master: MasterKeys) -> None:
         """Put another master key in force; see ``Keyring.rotate``."""

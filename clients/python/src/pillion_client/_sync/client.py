@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from pillion_client.options import CallOptions
     from pillion_client.results import (
         ConsolidateResult,
+        ErasureReceipt,
         ForgetResult,
         ImportAck,
         ServerInfo,
@@ -85,6 +86,38 @@ class Client(Recalling, Registry, Tracing, Watching, Writing):
             _methods.GET_STATS, request, options.get("deadline_seconds")
         )
         return _from_wire.server_stats(response)
+
+    def erasure_receipt(self, receipt_id: str, **options: Unpack[CallOptions]) -> ErasureReceipt:
+        """Return one receipt of an erasure in the partition.
+
+        Raises:
+            NotFound: There is none, or the erasure is not proved yet.
+        """
+        where = wire.partition(self._where(options))
+        request = admin.GetErasureReceiptRequest(id=receipt_id, partition=where)
+        response = self._admin_transport.call(
+            _methods.GET_ERASURE_RECEIPT, request, options.get("deadline_seconds")
+        )
+        return _from_wire.receipt(response.receipt)
+
+    def erasure_receipts(
+        self,
+        *,
+        every_partition: bool = False,
+        page_size: int = 0,
+        page_token: str = "",
+        **options: Unpack[CallOptions],
+    ) -> tuple[tuple[ErasureReceipt, ...], str]:
+        """Return receipts of erasures, the latest first, and the next page's token, if any."""
+        where = None if every_partition else self._where(options)
+        request = admin.ListErasureReceiptsRequest(
+            partition=wire.partition(where), page_size=page_size, page_token=page_token
+        )
+        response = self._admin_transport.call(
+            _methods.LIST_ERASURE_RECEIPTS, request, options.get("deadline_seconds")
+        )
+        found = tuple(_from_wire.receipt(one) for one in response.receipts)
+        return found, response.next_page_token
 
     def forget(
         self,

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         WriteAnswer,
     )
     from pillion.domain.embedding import EmbedderIdentity
+    from pillion.domain.erasure import Receipt
     from pillion.domain.mutations import MutationResult
     from pillion.domain.queries import Found, HistoryEntry, Page, SearchAnswer, SearchTrace
     from pillion.domain.scope import Partition
@@ -166,6 +167,26 @@ def history_to_wire(
         if entry.recorded_to is not None:
             put_instant(target.recorded_to, entry.recorded_to)
     return response
+
+
+def receipt_to_wire(receipt: Receipt) -> types_pb2.ErasureReceipt:
+    """Return the receipt of an erasure."""
+    erasure = receipt.erasure
+    message = types_pb2.ErasureReceipt(
+        id=str(erasure.id),
+        partition=types_pb2.Partition(
+            namespace=receipt.partition.namespace, tenant=receipt.partition.tenant
+        ),
+        revision=erasure.revision,
+        places=[
+            types_pb2.ErasedPlace(place=one.name, removed=one.removed, method=one.method)
+            for one in erasure.places
+        ],
+        verification=erasure.verification,
+        audit_entry_id=erasure.ledger_entry.hex(),
+    )
+    put_instant(message.erased_at, erasure.finished_at)
+    return message
 
 
 def consolidate_to_wire(

@@ -67,6 +67,12 @@ class EncodedMemories:
         self._entries_max = entries_max
         self._kept: dict[int, tuple[Memory, Partition, bytes]] = {}
 
+    def let_go(self, partition: Partition) -> None:
+        """Keep nothing of a partition."""
+        for key, (_, where, _) in list(self._kept.items()):
+            if where == partition:
+                self._kept.pop(key, None)
+
     def field(self, memory: Memory, partition: Partition) -> bytes:
         """Return a memory as field 1 of a message: of a Record, and of a SearchHit."""
         kept = self._kept.get(id(memory))

@@ -23,7 +23,7 @@ from pillion.domain.forgetting import (
 )
 from pillion.domain.memory import MemoryKind
 from pillion.service.holds import HoldCommand
-from pillion.transport.capabilities import feature_not_served
+from pillion.transport.convert.answers import receipt_to_wire
 from pillion.transport.convert.commands import body_digest
 from pillion.transport.convert.queries import filter_of_message, window_from_wire
 from pillion.transport.convert.scalars import (
@@ -46,8 +46,6 @@ if TYPE_CHECKING:
 
 def forget_from_wire(request: wire.ForgetRequest) -> ForgetCommand:
     """Return a Forget."""
-    if request.mode == wire.FORGET_MODE_ERASE:
-        raise feature_not_served(wire.CAPABILITY_FORGET_ERASE, "mode")
     mode = enum_from_wire(ForgetMode, request.mode, "mode")
     check_enum(wire.ForgetRun.values(), request.run, "run")
     required(request, "selector", "selector")
@@ -131,6 +129,7 @@ def report_to_wire(report: ForgetReport) -> types_pb2.ForgetReport:
         exempt_ids=map(str, report.exempt_ids),
         dry_run=report.dry_run,
         unpreviewed=report.unpreviewed,
+        receipt=receipt_to_wire(report.receipt) if report.receipt is not None else None,
     )
 
 

@@ -226,10 +226,12 @@ class AuditEntry(_message.Message):
     def __init__(self, id: _Optional[str] = ..., at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., identity: _Optional[str] = ..., verb: _Optional[str] = ..., partition: _Optional[_Union[_types_pb2.Partition, _Mapping]] = ..., ids: _Optional[_Iterable[str]] = ..., outcome: _Optional[str] = ..., previous_hash: _Optional[bytes] = ..., hash: _Optional[bytes] = ...) -> None: ...
 
 class GetErasureReceiptRequest(_message.Message):
-    __slots__ = ("id",)
+    __slots__ = ("id", "partition")
     ID_FIELD_NUMBER: _ClassVar[int]
+    PARTITION_FIELD_NUMBER: _ClassVar[int]
     id: str
-    def __init__(self, id: _Optional[str] = ...) -> None: ...
+    partition: _types_pb2.Partition
+    def __init__(self, id: _Optional[str] = ..., partition: _Optional[_Union[_types_pb2.Partition, _Mapping]] = ...) -> None: ...
 
 class GetErasureReceiptResponse(_message.Message):
     __slots__ = ("receipt",)
