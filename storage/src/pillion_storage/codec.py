@@ -236,6 +236,31 @@ def glimpse_memory(memory_id: UUID, data: bytes) -> MemoryGlimpse:
         raise Corrupt(f"memory {memory_id}", type(error).__name__) from error
 
 
+_DERIVED_FROM: Final = 17
+_POINTERS: Final = (18, 21, 22)
+_CONFIRMATION: Final = 33
+
+
+def cited_ids(data: bytes) -> list[bytes]:
+    """Return the ids of all records that a stored memory names, several times sooner than it.
+
+    Raises:
+        Corrupt: It cannot be read as a memory.
+    """
+    fields: Fields = unpack(data)
+    try:
+        found: list[bytes] = [fields[4][1]] if fields[4][1] else []
+        found += fields.get(_DERIVED_FROM, ())
+        found += [fields[one] for one in _POINTERS if one in fields]
+        if _RECURRENCE in fields:
+            found += fields[_RECURRENCE][1]
+        if _CONFIRMATION in fields and fields[_CONFIRMATION][1]:
+            found.append(fields[_CONFIRMATION][1])
+    except _MISSHAPEN as error:
+        raise Corrupt("memory", type(error).__name__) from error
+    return found
+
+
 # --- episodes ----------------------------------------------------------------------------------
 
 

@@ -485,3 +485,30 @@ def test_uses_of_another_shape_are_corrupt(body):
 if __name__ == "__main__":
     shown = {name: data.hex() for name, data in golden_records().items()} | former_records()
     GOLDEN.write_text(json.dumps(shown, indent=1, sort_keys=True) + "\n")
+
+
+def test_the_ids_that_a_memory_cites_are_all_of_them():
+    ids = [UUID(int=number) for number in range(1, 9)]
+    bare = Memory(
+        id=UUID(int=99),
+        subject=Subject("user", "mira"),
+        kind=MemoryKind.SEMANTIC,
+        text="t",
+        source=Source(SourceKind.DOCUMENT),
+        valid_from=1,
+        created_at=1,
+        updated_at=1,
+    )
+    cited = replace(
+        bare,
+        source=Source(SourceKind.DOCUMENT, ids[0]),
+        derived_from=(ids[1], ids[2]),
+        consolidated_into=ids[3],
+        superseded_by=ids[4],
+        supersedes=ids[5],
+        recurrence=Recurrence(1, (ids[6],)),
+        confirmation=Source(SourceKind.USER_CONFIRMATION, ids[7]),
+    )
+    data = codec.encode_memory(cited)
+    assert sorted(codec.cited_ids(data)) == [one.bytes for one in ids]
+    assert codec.cited_ids(codec.encode_memory(bare)) == []

@@ -22,15 +22,15 @@ from pillion_storage.keys import (
 )
 from pillion_storage.scrubbing import Compacts, Kept, Scrubs
 
-from pillion.domain.erasure import Fate, fate_of
 from pillion.domain.errors import PillionError, Reason
 from pillion.domain.memory import Memory
+from pillion.domain.values import ValueKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from uuid import UUID
 
-    from pillion_storage.api import Store
+    from pillion_storage.api import Row, Store
     from pillion_storage.keys import KeySpace
 
     from pillion.domain.erasure import Erasure
@@ -46,6 +46,8 @@ SCAN_ROWS: Final = 2000
 # Less of a text occurs by chance.
 NEEDLE_BYTES_MIN: Final = 12
 NEEDLE_BYTES_MAX: Final = 64
+# How a value that refers to a subject begins in a stored memory; other bytes may look like it.
+_SUBJECT_VALUE: Final = bytes((10, 0x92, ValueKind.SUBJECT, 0x92))
 _KEYS: Final[tuple[Callable[[UUID], bytes], ...]] = (
     memory_key,
     episode_key,
@@ -172,20 +174,24 @@ class Proof:
         start: bytes | None = b"m"
         looked_at = 0
         tag = self._erasure.subject
+        gone = {one.bytes for one in self._gone}
         while start is not None:
             deadline.check()
             page = self._store.scan(self._partition, start, prefix_end(b"m"), limit=SCAN_ROWS)
             for row in page.rows:
-                memory = codec.decode_memory(id_of(row.key), row.value, row.version)
-                if fate_of(memory, self._gone) is not Fate.STAYS:
+                if not gone.isdisjoint(codec.cited_ids(row.value)):
                     raise _unproven("a memory that stays cites a record that is gone")
-                about = memory.value_subject
-                refers = tag and about is not None and self._keys.subject(about) == tag
-                if refers and row.version <= self._erasure.revision:
-                    raise _unproven("a fact refers to the subject")
+                if tag and _SUBJECT_VALUE in row.value:
+                    self._refuse_reference(row, tag)
             looked_at += len(page.rows)
             start = page.next_start
         return f"memories: all {looked_at} read, none cites them"
+
+    def _refuse_reference(self, row: Row, tag: bytes) -> None:
+        memory = codec.decode_memory(id_of(row.key), row.value, row.version)
+        about = memory.value_subject
+        if about is not None and self._keys.subject(about) == tag and self._is_old(row.version):
+            raise _unproven("a fact refers to the subject")
 
     def _data_keys(self, store: OwnerKeys) -> str:
         key_ids = self._erasure.key_ids

@@ -251,6 +251,7 @@ class Gatherer:
     def _referring(self, subject: Subject) -> Iterator[Memory]:
         """Yield the facts of others whose value is a subject."""
         wanted = [int(ValueKind.SUBJECT), [subject.type, subject.id]]
+        named = subject.id.encode()
         start: bytes | None = b"m"
         while start is not None:
             self._deadline.check()
@@ -258,7 +259,7 @@ class Gatherer:
                 self._partition, start, prefix_end(b"m"), limit=SCAN_ROWS, at=self._revision
             )
             for row in page.rows:
-                if codec.unpack(row.value).get(_VALUE) == wanted:
+                if named in row.value and codec.unpack(row.value).get(_VALUE) == wanted:
                     yield codec.decode_memory(id_of(row.key), row.value, row.version)
             start = page.next_start
 
