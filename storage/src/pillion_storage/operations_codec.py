@@ -29,6 +29,7 @@ from pillion.domain.operations import (
     Operation,
     OperationState,
 )
+from pillion.domain.reindexing import REINDEX, Reindexing, ReindexPhase
 from pillion.domain.scope import Subject
 from pillion.domain.values import Value, ValueKind
 
@@ -173,6 +174,30 @@ def _forget_of(work: Fields) -> Work:
     )
 
 
+def _reindexing(work: Work) -> Fields:
+    if not isinstance(work, Reindexing):
+        raise TypeError("a Reindex's work is no Reindexing")
+    return {
+        1: int(work.phase),
+        2: codec.encode_embedder(work.target) if work.target is not None else None,
+        3: work.moves,
+        4: work.cursor.bytes if work.cursor is not None else None,
+        5: work.memories,
+        6: work.made,
+    }
+
+
+def _reindexing_of(work: Fields) -> Work:
+    return Reindexing(
+        phase=ReindexPhase(work[1]),
+        target=codec.decode_embedder(work[2]) if work[2] is not None else None,
+        moves=work[3],
+        cursor=_id_of(work[4]),
+        memories=work[5],
+        made=work[6],
+    )
+
+
 class _Layout(NamedTuple):
     """How the work of a verb is stored: as fields, and back."""
 
@@ -184,6 +209,7 @@ _LAYOUTS: Final[dict[str, _Layout]] = {
     MIGRATE: _Layout(_migration, _migration_of),
     ROLL_BACK: _Layout(_migration, _migration_of),
     FORGET: _Layout(_forget, _forget_of),
+    REINDEX: _Layout(_reindexing, _reindexing_of),
 }
 
 

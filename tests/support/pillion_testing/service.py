@@ -40,7 +40,10 @@ from pillion.domain.search_plan import Costs
 from pillion.domain.values import Value, ValueKind
 from pillion.domain.watching import WatchQuery
 from pillion.schemas.json_schema import JsonSchemaCompiler
-from pillion.service import ServiceSettings, assemble
+
+from pillion.service import ServiceSettings, assemble  # isort: skip  (jobs import it)
+from pillion.jobs.embedding import EmbeddingJob
+from pillion.jobs.operations import OperationsJob
 from pillion.summarizers.details import lost_details
 from pillion.summarizers.extractive import create as create_extractive
 from pillion.token_counters import estimate, lengths
@@ -203,6 +206,13 @@ class Service:
 
     def close(self) -> None:
         self.use_cases.close()
+
+    def by_hand(self):
+        """Stop long work and the making of queued vectors: both go on only if a test says so."""
+        for close in self.use_cases.closers:
+            if isinstance(getattr(close, "__self__", None), OperationsJob | EmbeddingJob):
+                close()
+        return self
 
     # --- writing ---------------------------------------------------------------------------
 

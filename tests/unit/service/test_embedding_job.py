@@ -231,10 +231,10 @@ def test_one_partitions_trouble_does_not_hold_up_another(embedder, monkeypatch):
     embedder.gate.clear()
     make_some = EmbeddingJob.make_some
 
-    def broken(self, partition):
+    def broken(self, partition, **more):
         if partition == ACME:
             raise ValueError("a bug")
-        return make_some(self, partition)
+        return make_some(self, partition, **more)
 
     monkeypatch.setattr(EmbeddingJob, "make_some", broken)
     service.write(add("stuck"))

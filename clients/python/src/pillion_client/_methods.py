@@ -56,6 +56,7 @@ GET_ERASURE_RECEIPT: Final = Method(_ADMIN + "GetErasureReceipt", admin.GetErasu
 LIST_ERASURE_RECEIPTS: Final = Method(
     _ADMIN + "ListErasureReceipts", admin.ListErasureReceiptsResponse
 )
+REINDEX: Final = Method(_ADMIN + "Reindex", admin.ReindexResponse)
 CHECK_HEALTH: Final = Method("/grpc.health.v1.Health/Check", health_pb2.HealthCheckResponse)
 
 IMPORT_PATH: Final = _MEMORY + "Import"

@@ -57,6 +57,11 @@ COMMANDS: Final = {
         "receipts",
         "Show what was erased, from where, and how that was proved.",
     ),
+    "reindex": (
+        "reindex",
+        "reindex",
+        "Build a partition's indexes anew, and its vectors if asked for.",
+    ),
     "restore": ("standing", "restore", "Take the last retraction of a memory back."),
     "retract": ("standing", "retract", "Say that a memory, or a fact, is no longer so."),
     "schema": (

@@ -9,7 +9,6 @@ from pillion_client import (
     Cardinality,
     ConflictPolicy,
     ExistingValues,
-    OperationState,
     must_exist,
     must_not_exist,
     unconditional,
@@ -17,7 +16,7 @@ from pillion_client import (
 )
 
 from pillion.cli.documents import document
-from pillion.cli.exits import ExitCode
+from pillion.cli.following import follow
 from pillion.cli.migration_steps import read_steps
 from pillion.cli.parameters import SPAN
 from pillion.cli.session import Session, pass_session, shared_options
@@ -26,13 +25,12 @@ from pillion.cli.show import moment, shortened
 if TYPE_CHECKING:
     from datetime import timedelta
 
-    from pillion_client import AttributeSchema, Client, MigrateResult, Operation, Precondition
+    from pillion_client import AttributeSchema, MigrateResult, Operation, Precondition
 
 _COLUMNS = ("attribute", "version", "values", "subjects", "registered", "schema")
 _CARDINALITIES = [one.value for one in Cardinality if one is not Cardinality.UNSPECIFIED]
 _POLICIES = [one.value for one in ConflictPolicy if one is not ConflictPolicy.UNSPECIFIED]
 _SHOWN_IDS = 10
-_LOOK_SECONDS = 1.0
 
 
 @click.group()
@@ -209,7 +207,7 @@ def migrate(
         begun = client.migrate_attribute(attribute, to, steps=chosen)
         if begun.operation is None:
             raise AssertionError("a migration that is no dry run has an operation")
-        return _follow(session, client, begun.operation)
+        return follow(session, client, begun.operation, _show_end)
 
 
 def _show_plan(session: Session, plan: MigrateResult) -> None:
@@ -230,23 +228,7 @@ def _show_plan(session: Session, plan: MigrateResult) -> None:
 def rollback(session: Session, operation: str) -> int | None:
     """Take a migration back before its end, by the name of its OPERATION."""
     with session.client() as client:
-        return _follow(session, client, client.roll_back_migration(operation))
-
-
-def _follow(session: Session, client: Client, operation: Operation) -> int | None:
-    """Show how far long work is until it has ended; interrupted, the work goes on."""
-    output = session.output
-    output.note(f"operation {operation.name}; it goes on if you leave")
-    with output.progress(of_bytes=False) as progress:
-        task = progress.add_task(operation.verb, total=operation.total_units or None, counts="")
-        while operation.state is OperationState.RUNNING:
-            operation = client.wait_operation(operation.name, deadline_seconds=_LOOK_SECONDS)
-            progress.update(task, completed=operation.done_units)
-    if session.json:
-        output.document(document(operation))
-    else:
-        _show_end(session, operation)
-    return None if operation.state is OperationState.SUCCEEDED else ExitCode.REFUSED
+        return follow(session, client, client.roll_back_migration(operation), _show_end)
 
 
 def _show_end(session: Session, operation: Operation) -> None:

@@ -2,9 +2,10 @@
 
 The queue is in the store (``q`` records), so a crash loses nothing and memory stays bounded. A
 batch commits only if its memories are as they were read; otherwise it is read again. Partitions
-take turns. While the embedder does not answer, the job waits longer and longer; a text that it
-refuses, or makes no usable vector of, is set aside (an ``x`` record) so that it cannot hold up
-the others.
+take turns. The newest texts go first, so that what is said now does not wait for what was said long
+ago to be embedded again; a Reindex makes the oldest, in turns with this job. While the embedder
+does not answer, the job waits longer and longer; a text that it refuses, or makes no usable vector
+of, is set aside (an ``x`` record) so that it cannot hold up the others.
 """
 
 from __future__ import annotations
@@ -55,6 +56,7 @@ class EmbeddingJob:
         self._keys = keys
         self._embedder = embedder
         self._pending = pending
+        self._making = threading.Lock()  # so that nobody makes the same vectors twice
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="pillion-embedding", daemon=True)
 
@@ -82,7 +84,7 @@ class EmbeddingJob:
                 if self._stopping.is_set():
                     return
                 try:
-                    self.make_some(partition)
+                    self.make_some(partition, newest=True)
                 except StoreClosed:
                     return
                 except Exception as error:  # noqa: BLE001  (the job outlives whatever goes wrong)
@@ -96,14 +98,25 @@ class EmbeddingJob:
                 self._stopping.wait(backoff)
                 backoff = min(2 * backoff, BACKOFF_MAX_SECONDS)
 
-    def make_some(self, partition: Partition) -> int:
-        """Make the vectors of one batch; return how many ``q`` records are gone.
+    def make_some(self, partition: Partition, *, newest: bool = False) -> int:
+        """Make the vectors of one batch, the oldest or the newest; return how many are not queued.
+
+        Those are as many ``q`` records less.
 
         Raises:
             EmbedderError: The embedder does not answer; the batch stays queued.
         """
+        with self._making:
+            return self._make_some(partition, newest=newest)
+
+    def _make_some(self, partition: Partition, *, newest: bool) -> int:
         page = self._store.scan(
-            partition, PENDING, prefix_end(PENDING), limit=BATCH_TEXTS, keys_only=True
+            partition,
+            PENDING,
+            prefix_end(PENDING),
+            limit=BATCH_TEXTS,
+            reverse=newest,
+            keys_only=True,
         )
         ids = [id_of(row.key) for row in page.rows]
         if not ids:

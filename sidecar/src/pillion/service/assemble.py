@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from pillion.domain.indexed_text import EpisodeIndexing
 from pillion.domain.limits import INDEX_FROM_DEFAULT, PROMOTE_AFTER_DEFAULT
 from pillion.domain.operations import FORGET, MIGRATE, ROLL_BACK
+from pillion.domain.reindexing import REINDEX
 from pillion.embedders.cache import QueryCache
 from pillion.jobs.accesses import AccessJob
 from pillion.jobs.ageing import NOTHING_AGES, AgeingJob, AgeingSettings
@@ -41,6 +42,7 @@ from pillion.service.recaller import Recaller
 from pillion.service.receipts import Receipts
 from pillion.service.registrar import Registrar
 from pillion.service.registry import Registry
+from pillion.service.reindexer import Reindexer
 from pillion.service.residents import Residents
 from pillion.service.searcher import Searcher
 from pillion.service.selecting import Selecting
@@ -122,6 +124,7 @@ class UseCases:
     migrator: Migrator
     operations: Operations
     operator: Operator
+    reindexer: Reindexer
     statistics: StatisticsReader
     watcher: Watcher
     access_flusher: AccessFlusher
@@ -222,17 +225,26 @@ def assemble(
     running = RunningOperations(store)
     beginner = Beginner(store=store, clock=clock, ids=ids, running=running)
     migrating = Migrating(store=store, keys=keys, registry=registry)
+    job = EmbeddingJob(store, keys, queries, pending) if queries is not None else None
+    reindexer = Reindexer(
+        store=store,
+        residents=residents,
+        pending=pending,
+        server=queries.identity if queries is not None else None,
+        make_some=job.make_some if job is not None else lambda _: 0,
+        beginner=beginner,
+    )
     doers: dict[str, Doer] = {
         MIGRATE: migrating,
         ROLL_BACK: migrating,
+        REINDEX: reindexer,
         FORGET: BackgroundForgetting(keys),
     }
     operator = Operator(store=store, clock=clock, writer=writer, pending=pending, doers=doers)
     work = OperationsJob(running, operator.advance)
     work.start()
     closers.append(work.stop)
-    if queries is not None:
-        job = EmbeddingJob(store, keys, queries, pending)
+    if job is not None:
         job.start()
         closers.append(job.stop)
     if settings.retention is not None:
@@ -249,8 +261,7 @@ def assemble(
     flusher = AccessFlusher(store, keys, accesses)
     access_job = AccessJob(accesses, flusher, settings.access_flush_seconds)
     access_job.start()
-    closers.append(access_job.stop)
-    closers.append(residents.close)
+    closers += [access_job.stop, residents.close]
     if queries is not None:
         closers.append(queries.close)
     closers.append(store.close)
@@ -309,6 +320,7 @@ def assemble(
         ),
         operations=Operations(store=store, clock=clock, stoppers=doers),
         operator=operator,
+        reindexer=reindexer,
         statistics=StatisticsReader(
             store=store,
             store_kind=store_kind,

@@ -68,6 +68,12 @@ class IndexSnapshots:
                 self._partitions[partition] = found
             return found
 
+    def drop(self, partition: Partition, revision: int) -> None:
+        """Do away with a partition's snapshot and its key: another is made from what is now."""
+        retired = self.forget(partition, revision)
+        if retired and isinstance(self._store, OwnerKeys):
+            self._store.destroy_keys(retired)
+
     def _path(self, partition: Partition) -> Path:
         names = f"{len(partition.namespace)}:{partition.namespace}{partition.tenant}"
         name = hashlib.blake2b(names.encode(), digest_size=16).hexdigest()

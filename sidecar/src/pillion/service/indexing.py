@@ -225,6 +225,16 @@ class VectorIndex:
             finally:
                 self._erasers -= 1
 
+    def wait_settled(self, timeout_seconds: float) -> bool:
+        """Wait until the index has every vector that it was told of. True too: there is none."""
+
+        def settled() -> bool:
+            busy = self._restoring or self._dirty or self._in_hand
+            return self._thread is None or self._stopping or not busy
+
+        with self._lock:
+            return self._lock.wait_for(settled, timeout_seconds)
+
     def stop(self, save_within_seconds: float | None = None) -> None:
         """Stop the threads after what they are at; a snapshot is written first if it is worth it.
 

@@ -82,6 +82,13 @@ class PendingVectors:
         with self._bell:
             self._skipped.add(partition)
 
+    def resume(self, partition: Partition) -> None:
+        """Name this partition to the maker again: it may be able to make its vectors now."""
+        with self._bell:
+            if partition in self._skipped:
+                self._skipped.discard(partition)
+                self._bell.notify()
+
     def wake(self) -> None:
         """Never let the maker of vectors wait again, so that it sees that it is to stop."""
         with self._bell:

@@ -130,17 +130,20 @@ class Residents:
                 if failure is None:
                     return held, held.future.result()
 
+    def _made(self, partition: Partition) -> Resident:
+        return Resident(
+            self._store,
+            partition,
+            self._keys.of(partition),
+            index_from=self._index_from,
+            episode_indexing=self.episode_indexing,
+            snapshots=self._snapshots,
+            accesses=self._accesses,
+        )
+
     def _load(self, partition: Partition, held: _Held) -> Resident:
         try:
-            resident = Resident(
-                self._store,
-                partition,
-                self._keys.of(partition),
-                index_from=self._index_from,
-                episode_indexing=self.episode_indexing,
-                snapshots=self._snapshots,
-                accesses=self._accesses,
-            )
+            resident = self._made(partition)
         except BaseException as error:
             with self._lock:
                 if self._loaded.get(partition) is held:  # it is not where all were closed meanwhile
@@ -201,6 +204,29 @@ class Residents:
             # Where everything is being closed, there is nobody left to hand it to.
             with contextlib.suppress(RuntimeError):
                 self._closing.submit(resident.close)
+
+    def rebuild(self, partition: Partition) -> None:
+        """Build a partition anew from the store, if it is in memory, and forget its snapshot.
+
+        Meanwhile the former one answers, its index as it is; it leaves once the new one is there.
+        """
+        held, former = self._take(partition, None)
+        try:
+            former.view.ann.stop()  # nothing is written down any more; it still answers
+            if self._snapshots is not None:
+                self._snapshots.drop(partition, self._store.head(partition).revision)
+            fresh = _Held()
+            resident = self._made(partition)
+            fresh.bytes = resident.memory_bytes
+            fresh.future.set_result(resident)
+            with self._lock:
+                mine = self._loaded.get(partition) is held
+                if mine:
+                    self._loaded[partition] = fresh
+            if not mine:  # it left meanwhile, and so does this
+                resident.view.ann.stop()
+        finally:
+            self._give_back(held)
 
     def peek(self, partition: Partition) -> Resident | None:
         """Return a partition if it is in memory. It does not count as a use."""

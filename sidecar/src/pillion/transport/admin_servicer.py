@@ -1,4 +1,4 @@
-"""AdminService: statistics and legal holds; the rest comes later."""
+"""AdminService: statistics, legal holds, receipts and upkeep; the rest comes later."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pillion_proto.memory.v1 import admin_service_pb2 as wire
 
 from pillion.transport.convert import answers
 from pillion.transport.convert.forgetting import hold_from_wire
+from pillion.transport.convert.operations import operation_to_wire
 from pillion.transport.convert.scalars import uuid_from_wire
 from pillion.transport.unserved import refuse_unserved
 
@@ -53,3 +54,10 @@ class AdminServicer:
         return wire.ListErasureReceiptsResponse(
             receipts=[answers.receipt_to_wire(one) for one in receipts], next_page_token=token
         )
+
+    def Reindex(self, request: wire.ReindexRequest, call: Call) -> wire.ReindexResponse:  # noqa: N802
+        """Begin to build indexes anew, or to embed everything again."""
+        operation = self._use_cases.reindexer.reindex(
+            call.partition, call.deadline, re_embed=request.re_embed
+        )
+        return wire.ReindexResponse(operation=operation_to_wire(operation))

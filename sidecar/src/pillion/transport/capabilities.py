@@ -86,7 +86,7 @@ METHODS: Final[dict[str, Method]] = {
     _ADMIN + "SetQuotas": Method(ADMIN, CONTROL, _NO, wire.CAPABILITY_QUOTAS),
     _ADMIN + "Backup": Method(ADMIN, CONTROL, _NO, wire.CAPABILITY_BACKUP),
     _ADMIN + "Verify": Method(ADMIN, CONTROL, _NO, wire.CAPABILITY_VERIFY, whole_server=True),
-    _ADMIN + "Reindex": Method(ADMIN, CONTROL, _NO, wire.CAPABILITY_REINDEX),
+    _ADMIN + "Reindex": Method(ADMIN, CONTROL, _YES, wire.CAPABILITY_REINDEX),
     _ADMIN + "RotateKeys": Method(ADMIN, CONTROL, _NO, wire.CAPABILITY_ROTATE_KEYS),
     _ADMIN + "QueryAudit": Method(ADMIN, CONTROL, _NO, wire.CAPABILITY_AUDIT, whole_server=True),
     _ADMIN + "GetErasureReceipt": Method(ADMIN, CONTROL, _YES, wire.CAPABILITY_ERASURE_RECEIPTS),

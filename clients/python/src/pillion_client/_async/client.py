@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         ErasureReceipt,
         ForgetResult,
         ImportAck,
+        Operation,
         ServerInfo,
         ServerStats,
     )
@@ -119,6 +120,22 @@ class AsyncClient(AsyncRecalling, AsyncRegistry, AsyncTracing, AsyncWatching, As
         )
         found = tuple(_from_wire.receipt(one) for one in response.receipts)
         return found, response.next_page_token
+
+    async def reindex(self, *, re_embed: bool = False, **options: Unpack[CallOptions]) -> Operation:
+        """Begin to build a partition's indexes anew; ``re_embed``: every vector too.
+
+        Raises:
+            AlreadyRunning: Another Reindex is at work in the partition.
+            FailedPrecondition: EMBEDDER_MISMATCH: clients send the partition's vectors, or the
+                server makes none.
+        """
+        request = admin.ReindexRequest(
+            partition=wire.partition(self._where(options)), re_embed=re_embed
+        )
+        response = await self._admin_transport.call(
+            _methods.REINDEX, request, options.get("deadline_seconds")
+        )
+        return _from_wire.operation(response.operation)
 
     async def forget(
         self,

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         ErasureReceipt,
         ForgetResult,
         ImportAck,
+        Operation,
         ServerInfo,
         ServerStats,
     )
@@ -118,6 +119,22 @@ class Client(Recalling, Registry, Tracing, Watching, Writing):
         )
         found = tuple(_from_wire.receipt(one) for one in response.receipts)
         return found, response.next_page_token
+
+    def reindex(self, *, re_embed: bool = False, **options: Unpack[CallOptions]) -> Operation:
+        """Begin to build a partition's indexes anew; ``re_embed``: every vector too.
+
+        Raises:
+            AlreadyRunning: Another Reindex is at work in the partition.
+            FailedPrecondition: EMBEDDER_MISMATCH: clients send the partition's vectors, or the
+                server makes none.
+        """
+        request = admin.ReindexRequest(
+            partition=wire.partition(self._where(options)), re_embed=re_embed
+        )
+        response = self._admin_transport.call(
+            _methods.REINDEX, request, options.get("deadline_seconds")
+        )
+        return _from_wire.operation(response.operation)
 
     def forget(
         self,

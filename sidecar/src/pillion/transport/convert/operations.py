@@ -20,6 +20,7 @@ from pillion.domain.migrations import (
     Wrap,
 )
 from pillion.domain.operations import BackgroundForget, MigrateCommand, Migration, OperationState
+from pillion.domain.reindexing import Reindexing
 from pillion.transport.convert.commands import body_digest, check_length
 from pillion.transport.convert.instants import duration_to_wire, put_instant
 from pillion.transport.convert.scalars import enum_from_wire, required, value_from_wire
@@ -108,6 +109,10 @@ def _put_result(made: types_pb2.Operation, work: Work) -> None:
             made.migration.CopyFrom(_migration_to_wire(work))
         case BackgroundForget():
             made.forget.CopyFrom(_forget_to_wire(work))
+        case Reindexing():
+            made.reindex.CopyFrom(
+                types_pb2.ReindexReport(memories=work.memories, re_embedded=work.target is not None)
+            )
         case _:
             raise TypeError(f"no result is known of {made.verb}")
 

@@ -289,7 +289,7 @@ class ReadOptions(_message.Message):
     def __init__(self, at_least_revision: _Optional[int] = ..., exact_revision: _Optional[int] = ..., known_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., as_of: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
 class Operation(_message.Message):
-    __slots__ = ("name", "verb", "progress", "done_units", "total_units", "unit", "state", "failure_reason", "started_at", "ended_at", "kept_for", "consolidate", "forget", "migration")
+    __slots__ = ("name", "verb", "progress", "done_units", "total_units", "unit", "state", "failure_reason", "started_at", "ended_at", "kept_for", "consolidate", "forget", "migration", "reindex")
     NAME_FIELD_NUMBER: _ClassVar[int]
     VERB_FIELD_NUMBER: _ClassVar[int]
     PROGRESS_FIELD_NUMBER: _ClassVar[int]
@@ -304,6 +304,7 @@ class Operation(_message.Message):
     CONSOLIDATE_FIELD_NUMBER: _ClassVar[int]
     FORGET_FIELD_NUMBER: _ClassVar[int]
     MIGRATION_FIELD_NUMBER: _ClassVar[int]
+    REINDEX_FIELD_NUMBER: _ClassVar[int]
     name: str
     verb: str
     progress: float
@@ -318,7 +319,16 @@ class Operation(_message.Message):
     consolidate: ConsolidateReport
     forget: ForgetReport
     migration: MigrationReport
-    def __init__(self, name: _Optional[str] = ..., verb: _Optional[str] = ..., progress: _Optional[float] = ..., done_units: _Optional[int] = ..., total_units: _Optional[int] = ..., unit: _Optional[str] = ..., state: _Optional[_Union[OperationState, str]] = ..., failure_reason: _Optional[str] = ..., started_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., ended_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., kept_for: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., consolidate: _Optional[_Union[ConsolidateReport, _Mapping]] = ..., forget: _Optional[_Union[ForgetReport, _Mapping]] = ..., migration: _Optional[_Union[MigrationReport, _Mapping]] = ...) -> None: ...
+    reindex: ReindexReport
+    def __init__(self, name: _Optional[str] = ..., verb: _Optional[str] = ..., progress: _Optional[float] = ..., done_units: _Optional[int] = ..., total_units: _Optional[int] = ..., unit: _Optional[str] = ..., state: _Optional[_Union[OperationState, str]] = ..., failure_reason: _Optional[str] = ..., started_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., ended_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., kept_for: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., consolidate: _Optional[_Union[ConsolidateReport, _Mapping]] = ..., forget: _Optional[_Union[ForgetReport, _Mapping]] = ..., migration: _Optional[_Union[MigrationReport, _Mapping]] = ..., reindex: _Optional[_Union[ReindexReport, _Mapping]] = ...) -> None: ...
+
+class ReindexReport(_message.Message):
+    __slots__ = ("memories", "re_embedded")
+    MEMORIES_FIELD_NUMBER: _ClassVar[int]
+    RE_EMBEDDED_FIELD_NUMBER: _ClassVar[int]
+    memories: int
+    re_embedded: bool
+    def __init__(self, memories: _Optional[int] = ..., re_embedded: bool = ...) -> None: ...
 
 class MigrationReport(_message.Message):
     __slots__ = ("attribute", "schema_version", "migrated", "misfits", "misfit_ids")
