@@ -59,8 +59,8 @@ def test_killed_at_each_commit(tmp_path, when, times):
     cases = service.use_cases
     found, _ = cases.operations.page(ACME, page_size=0, page_token="")
     assert len(found) == (0 if (when, times) == ("before", 1) else 1)
+    # Some of it may be done already: a start goes on with it by itself.
     running = [one for one in found if one.state is OperationState.RUNNING]
-    assert len(running) == (0 if not found or (when, times) == ("after", 9) else 1)
     assert written[9] in service.found("text 9")
     for one in running:
         while cases.operator.advance(ACME, one.id):
