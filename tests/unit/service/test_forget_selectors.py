@@ -417,3 +417,13 @@ def test_candidates_fade_too(service):
     service.clock.advance(200 * DAY)
     service.forget(selector=Decayed({MemoryKind.EPISODIC: 0.1}))
     assert out_of_recall(service.get(guess))
+
+
+@pytest.mark.parametrize("name", [name for name in SELECTORS if name != "decayed"])
+def test_who_acts_later_asks_again_and_gets_the_same_answer(full, name):
+    """What a record says of itself is asked of it once more in the commit that forgets it."""
+    selector, means = SELECTORS[name]
+    still = full.use_cases.forgetter._selecting.still
+    for one in everything(full):
+        if not out_of_recall(one):
+            assert still(selector, one, START, full.revision) == bool(means(one)), one.id
