@@ -29,8 +29,9 @@ class Echo(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no types
     def __init__(self, response: bytes) -> None:
         self._handler = grpc.unary_unary_rpc_method_handler(lambda _request, _context: response)
 
-    def service(self, _details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler:
+    def service(self, handler_call_details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler:
         """Return the one handler."""
+        del handler_call_details
         return self._handler
 
 

@@ -165,7 +165,7 @@ class Sender:
         for channel in self._channels:
             channel.close()
 
-    def _land(self, due: Due, at: float, call: grpc.Future) -> None:
+    def _land(self, due: Due, at: float, call: grpc.CallFuture[bytes]) -> None:
         seconds = time.perf_counter() - at
         code = call.code()
         is_checked = code is grpc.StatusCode.OK and due.number % _SAMPLE == 0
