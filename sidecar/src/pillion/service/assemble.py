@@ -33,9 +33,12 @@ from pillion.service.migrator import Migrator
 from pillion.service.operating import Operator
 from pillion.service.operations import Operations, RunningOperations
 from pillion.service.partitions import KeySpaces
+from pillion.service.past_search import PastSearcher
+from pillion.service.past_tables import PastTables
 from pillion.service.pending import PendingVectors
 from pillion.service.profiles import BUILT_IN, Profiles
 from pillion.service.promoter import Promoter
+from pillion.service.query_vectors import QueryVectors
 from pillion.service.ranked import Ranker
 from pillion.service.reader import Reader
 from pillion.service.recaller import Recaller
@@ -186,15 +189,24 @@ def assemble(
         registry=registry,
         promote_after=settings.promote_after_episodes,
     )
+    vectors = QueryVectors(queries)
+    past = PastSearcher(
+        store=store,
+        keys=keys,
+        vectors=vectors,
+        tables=PastTables(residents.count_elsewhere),
+        episode_indexing=settings.episode_indexing,
+    )
     searcher = Searcher(
         store=store,
         keys=keys,
         residents=residents,
         clock=clock,
-        embedder=queries,
+        vectors=vectors,
         pending=pending,
         ranker=Ranker(settings.index_from, settings.costs),
         accesses=accesses,
+        past=past,
     )
     selecting = Selecting(
         store=store,
@@ -275,6 +287,7 @@ def assemble(
             keys=keys,
             clock=clock,
             searcher=searcher,
+            past=past,
             token_counters=token_counters,
             used=lambda partition, used: accesses.note(partition, used, clock.now_us()),
         ),

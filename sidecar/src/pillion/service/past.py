@@ -2,14 +2,15 @@
 
 The partitions in memory hold the newest state only, so a search of the past reads the store: the
 memories that the filter admits, with their vectors, in tables of at most `TABLE_ROWS` rows that
-live as long as they are searched; for a query in words all memories are read, into one table,
-because what a word weighs depends on how many of all have it. That is slower than a search of the
-present (it decodes every memory of the subjects asked about, or of the partition) and takes no
-lasting memory.
+live as long as they are searched; for a query in words all memories are read, into one table that
+others may share (`past_tables`), because what a word weighs depends on how many of all have it.
+That is slower than a search of the present (it decodes every memory of the subjects asked about,
+or of the partition) and takes no lasting memory.
 """
 
 from __future__ import annotations
 
+import functools
 import itertools
 from typing import TYPE_CHECKING, Final
 
@@ -31,7 +32,7 @@ from pillion.service.table_rows import NO_VECTORS_DIMENSION, TableRows
 from pillion.service.vectors import PENDING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from uuid import UUID
 
     from numpy.typing import NDArray
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from pillion.domain.scope import Partition, Subject
     from pillion.ports import Deadline
     from pillion.service.half_lives import HalfLives
+    from pillion.service.past_tables import PastTable
     from pillion.service.recorded import Moment
 
 # A table of these with vectors of 384 numbers takes 4 MB.
@@ -85,15 +87,20 @@ class Past:
         return half_lives_at(self._store, self._partition, self._keys, self._revision)
 
     def tables(
-        self, wanted: Filter, moment: Moment, space: EmbedderIdentity | None, *, whole: bool = False
+        self,
+        wanted: Filter,
+        moment: Moment,
+        space: EmbedderIdentity | None,
+        *,
+        shared: PastTable | None = None,
     ) -> Iterator[ranker.Table]:
         """Yield tables of all memories that the filter admits, each memory once.
 
-        ``whole``: one table of the whole partition, for what a word weighs depends on every text.
+        ``shared``: one table of the whole partition, for what a word weighs depends on every text.
         """
         dimension = space.dimension if space is not None else NO_VECTORS_DIMENSION
-        if whole:
-            yield self._whole(dimension)
+        if shared is not None:
+            yield shared.table(functools.partial(self._whole, dimension), self._deadline)
             return
         waiting: list[Memory] = []
         for memory in self._memories(wanted.subjects):
@@ -111,7 +118,7 @@ class Past:
         self._rows.upsert(table, memories, self._revision, texts=False)
         return table
 
-    def _whole(self, dimension: int) -> ranker.Table:
+    def _whole(self, dimension: int, grown: Callable[[int], None]) -> ranker.Table:
         table = ranker.Table(dimension)
         texts = ConversationTexts(self._store, self._partition, self._episode_indexing)
         for memories in self._pages():
@@ -119,6 +126,7 @@ class Past:
             texts.note(memories)
             texts.index(table, memories, self._revision)
             texts.settle(table, self._revision)
+            grown(table.memory_bytes() + texts.memory_bytes)
         return table
 
     def _memories(self, subjects: frozenset[Subject]) -> Iterator[Memory]:

@@ -6,6 +6,7 @@ decides what of it goes in. All of it is of one revision: see `one_revision`.
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from pillion.domain.scope import Partition, Subject
     from pillion.ports import Clock, Deadline, TokenCounter
     from pillion.service.partitions import KeySpaces
+    from pillion.service.past_search import PastSearcher
     from pillion.service.recorded import Moment
     from pillion.service.searcher import Searcher
 
@@ -79,6 +81,7 @@ class Recaller:
         keys: KeySpaces,
         clock: Clock,
         searcher: Searcher,
+        past: PastSearcher,
         token_counters: Mapping[str, TokenCounter],
         used: Callable[[Partition, Sequence[UUID]], None] | None = None,
     ) -> None:
@@ -86,6 +89,7 @@ class Recaller:
         self._keys = keys
         self._clock = clock
         self._searcher = searcher
+        self._past = past
         self._counters = token_counters
         self._used = used
 
@@ -96,7 +100,8 @@ class Recaller:
             PillionError: INVALID_FIELD and its like for a malformed request; what `Searcher.search`
                 raises for a query that cannot be compared; LIMIT_EXCEEDED when the subjects have
                 more current facts or open items than a Recall takes; HISTORY_GONE or
-                FUTURE_REVISION as in `moment_of`.
+                FUTURE_REVISION as in `moment_of`; OVERLOADED when too many read past states by
+                words.
         """
         check_recall(query, self._counters)
         counter = self._counters[query.token_counter]
@@ -118,7 +123,12 @@ class Recaller:
 
         def read(moment: Moment, read_at: ReadAt) -> tuple[_Candidates, Callable[[Memory], bool]]:
             asked = _Asked(partition, query, read_at, moment, deadline)
-            return self._candidates(asked), lambda memory: memory.subject in subjects
+            with contextlib.ExitStack() as stack:
+                if read_at.asks_for_the_past and query.text:
+                    holding = self._past.holding(partition, moment.revision, deadline)
+                    stack.enter_context(holding)
+                found = self._candidates(asked)
+            return found, lambda memory: memory.subject in subjects
 
         return at_one_revision(self._store, partition, query.read, self._clock, deadline, read=read)
 

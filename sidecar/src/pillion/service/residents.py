@@ -2,7 +2,8 @@
 
 Together they may take a budget of memory. Beyond it those leave that were not used for longest,
 but never one that is in use, nor the one that was used last: a partition larger than the budget is
-served like any other. Nothing is lost with them: they are caches of the store.
+served like any other. Nothing is lost with them: they are caches of the store. What tables of the
+past take (`past_tables`) counts too: partitions leave for them.
 
 Invariants:
   - ``_lock`` guards ``_loaded`` and everything in it; it is not held while one is loaded or closed.
@@ -79,6 +80,7 @@ class Residents:
         self._lock = threading.Lock()
         self._loaded: OrderedDict[Partition, _Held] = OrderedDict()
         self._over = False
+        self._bytes_elsewhere = 0
         # One that leaves may write its index down first, which no search waits for.
         self._closing = ThreadPoolExecutor(1, thread_name_prefix="pillion-evict")
         self.loads = 0
@@ -177,16 +179,24 @@ class Residents:
                 leaving = self._make_room()
         self._close_later(leaving)
 
+    def count_elsewhere(self, grown: int) -> None:
+        """Count bytes that something else took, or gave back where it is negative."""
+        with self._lock:
+            self._bytes_elsewhere += grown
+            leaving = self._make_room() if grown > 0 else []
+        self._close_later(leaving)
+
     def _make_room(self) -> list[Resident]:
         """Take out those that must leave, and return them. The lock is held."""
         if self._memory_bytes_max is None:
             return []
-        excess = sum(one.bytes for one in self._loaded.values()) - self._memory_bytes_max
+        taken = self._bytes_elsewhere + sum(one.bytes for one in self._loaded.values())
+        excess = taken - self._memory_bytes_max
         if excess <= 0:
             self._over = False
             return []
         leaving = []
-        last = next(reversed(self._loaded))
+        last = next(reversed(self._loaded), None)
         for partition, held in list(self._loaded.items()):
             if excess <= 0 or partition == last:
                 break

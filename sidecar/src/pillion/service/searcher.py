@@ -5,13 +5,8 @@ from __future__ import annotations
 import functools
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
-from uuid import UUID
 
-import numpy as np
-
-from pillion.domain import limits
 from pillion.domain.errors import PillionError, Reason
-from pillion.domain.field_checks import check_vector_shape
 from pillion.domain.queries import (
     Exactness,
     RecencyAnchor,
@@ -28,13 +23,12 @@ from pillion.service.arranging import (
 )
 from pillion.service.expansion import expanded
 from pillion.service.hits import (
-    best_of,
     compared_with,
     fill_fact_versions,
     hits_of,
     memories_of,
 )
-from pillion.service.past import Past
+from pillion.service.query_vectors import cosine_floor, given_vector, refuse_directionless
 from pillion.service.ranked import Asked
 from pillion.service.ranking import filter_of, profile_of
 from pillion.service.reading import RecordReader, wait_for_revision
@@ -44,19 +38,19 @@ from pillion.service.walker import Walker
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from uuid import UUID
 
-    from numpy.typing import NDArray
     from pillion_storage.api import Store
     from pillion_storage.keys import KeySpace
 
-    from pillion.domain.embedding import EmbedderIdentity
     from pillion.domain.queries import SearchQuery
     from pillion.domain.scope import Partition
-    from pillion.embedders.cache import QueryCache
     from pillion.ports import Clock, Deadline
     from pillion.service.accesses import Accesses
     from pillion.service.partitions import KeySpaces
+    from pillion.service.past_search import PastSearcher
     from pillion.service.pending import PendingVectors
+    from pillion.service.query_vectors import QueryVectors
     from pillion.service.ranked import Ranked, Ranker
     from pillion.service.resident import Resident, View
     from pillion.service.residents import Residents
@@ -75,17 +69,19 @@ class Searcher:
         keys: KeySpaces,
         residents: Residents,
         clock: Clock,
-        embedder: QueryCache | None,
         pending: PendingVectors,
         ranker: Ranker,
         accesses: Accesses,
+        vectors: QueryVectors,
+        past: PastSearcher,
     ) -> None:
         self._accesses = accesses
         self._store = store
         self._keys = keys
         self._residents = residents
         self._clock = clock
-        self._embedder = embedder
+        self._vectors = vectors
+        self._past = past
         self._pending = pending
         self._ranker = ranker
 
@@ -96,14 +92,18 @@ class Searcher:
             PillionError: INVALID_FIELD and its like for a malformed query; DIMENSION_MISMATCH
                 when its vector cannot be compared with the partition's;
                 DEADLINE_EXCEEDED, OVERLOADED or PLUGIN_UNAVAILABLE when the embedder is slow,
-                busy or at fault; HISTORY_GONE or FUTURE_REVISION as in `moment_of`.
+                busy or at fault; OVERLOADED when too many search past states by words;
+                HISTORY_GONE or FUTURE_REVISION as in `moment_of`.
         """
         check_search(query)
         if query.expansion is not None:
             walker = Walker(store=self._store, clock=self._clock, searcher=self)
             return self._used(partition, query, expanded(self, walker, partition, query, deadline))
         if query.read.asks_for_the_past:
-            return self._search_past(partition, query, deadline)
+            moment = moment_of(self._store, partition, query.read, self._clock, deadline)
+            if moment.revision == 0:
+                return self._nothing(self._keys.at(partition, 0), query)
+            return self._past.search(partition, query, moment, deadline)
         if query.read.at_least_revision > 0 or self._keys.known(partition) is None:
             wait_for_revision(self._store, partition, query.read.at_least_revision, deadline)
         head = self._store.head(partition).revision
@@ -129,101 +129,10 @@ class Searcher:
             self._accesses.note(partition, used, self._clock.now_us())
         return answer
 
-    def _search_past(
-        self, partition: Partition, query: SearchQuery, deadline: Deadline
-    ) -> SearchAnswer:
-        """Return the best memories of a recorded state, scored as they were at that instant."""
-        steps = Steps()
-        moment = moment_of(self._store, partition, query.read, self._clock, deadline)
-        revision = moment.revision
-        keys = self._keys.at(partition, revision)
-        if revision == 0:
-            return self._nothing(keys, query)
-        past = Past(
-            self._store,
-            partition,
-            keys,
-            revision,
-            deadline,
-            episode_indexing=self._residents.episode_indexing,
-        )
-        space = past.space()
-        vector = self._query_vector(space, query, deadline)
-        if vector is not None:
-            _refuse_directionless(vector)
-        steps.end("embed")
-        search = Asked(
-            query=vector,
-            text=query.text or None,
-            now=moment.now,
-            profile=profile_of(
-                query.ranking, _floor(space) if vector is not None else 0.0, past.half_lives()
-            ),
-            filter=filter_of(
-                keys, query.filter, as_of=moment.as_of, now=moment.now, score_min=query.score_min
-            ),
-            k=max(window_of(query), limits.WINDOW_MAX),
-        )
-        whole = bool(query.text)  # what words weigh depends on all that they are looked for in
-        tables = past.tables(query.filter, moment, space, whole=whole)
-        best, compared, admitted, scored = best_of(tables, search)
-        steps.end("rank")
-        reader = RecordReader(self._store, partition, keys)
-        window = window_of(query)
-        while True:
-            ids = [UUID(bytes=row[0]) for row in best[:window]]
-            read, _ = reader.memories(ids, revision)
-            memories = [read[one] for one in ids]
-            found = arranged(
-                query,
-                best[:window],
-                memories,
-                space,
-                functools.partial(past.unit_vectors, ids, space),
-                as_of=moment.as_of,
-                now=moment.now,
-            )
-            more = wider(window, found, len(ids))
-            if more is None:
-                break
-            window = more
-        vectors = reader.vectors(ids, revision) if query.include_vectors else {}
-        answer = SearchAnswer(
-            hits=hits_of(found.picks, memories, best, vectors, compared),
-            revision=revision,
-            exactness=Exactness.EXACT,
-            path=SearchPath.NO_VECTOR if vector is None else SearchPath.SCAN,
-            admitted=admitted,
-            vectors_pending=past.vectors_pending(),
-        )
-        steps.end("fetch")
-        if not query.include_trace:
-            return answer
-        walls = lifted(query.filter)
-        search["filter"] = filter_of(keys, walls, as_of=moment.as_of, now=moment.now, score_min=0.0)
-        search["k"] = near_wanted(query)
-        near, near_compared, rows, _ = best_of(
-            past.tables(walls, moment, space, whole=bool(query.text)), search
-        )
-        there, _ = reader.memories([UUID(bytes=row[0]) for row in near], revision)
-        told = Seen(
-            path=answer.path,
-            rows=rows,
-            admitted=admitted,
-            scored=scored,
-            window=best[: len(ids)],
-            near=near,
-            memories={one.id.bytes: one for one in (*memories, *there.values())},
-            compared=compared | near_compared,
-            as_of=moment.as_of,
-            now=moment.now,
-        )
-        return replace(answer, trace=trace_of(query, told, answer.hits, steps))
-
     def _nothing(self, keys: KeySpace, query: SearchQuery) -> SearchAnswer:
         """Return the answer of a partition that holds nothing; what is refused is so here too."""
         if query.vector:
-            _refuse_directionless(_given(query))
+            refuse_directionless(given_vector(query))
         now = self._clock.now_us()
         filter_of(keys, query.filter, as_of=now, now=now, score_min=query.score_min)
         return SearchAnswer(
@@ -251,10 +160,10 @@ class Searcher:
         view = resident.view
         now = self._clock.now_us()
         as_of = query.read.as_of if query.read.as_of is not None else now
-        vector = self._query_vector(view.space, query, deadline)
+        vector = self._vectors.of(view.space, query, deadline)
         steps.end("embed")
         wanted = filter_of(keys, query.filter, as_of=as_of, now=now, score_min=query.score_min)
-        floor = _floor(view.space) if vector is not None else 0.0
+        floor = cosine_floor(view.space) if vector is not None else 0.0
         profile = profile_of(query.ranking, floor, view.half_lives)
         if query.ranking.recency_anchor is RecencyAnchor.LAST_USED:
             resident.rank_by_use()
@@ -339,45 +248,5 @@ class Searcher:
             return self._ranker.best(view, query.recall_target, **search)
         except ValueError:
             if search["query"] is not None:
-                _refuse_directionless(search["query"])
+                refuse_directionless(search["query"])
             raise
-
-    def _query_vector(
-        self, space: EmbedderIdentity | None, query: SearchQuery, deadline: Deadline
-    ) -> NDArray[np.float32] | None:
-        """Return the query's vector in the partition's space; None: only its words take part."""
-        if query.vector:
-            given = _given(query)
-            if space is None:  # no memory has a vector yet, and nobody else will look
-                _refuse_directionless(given)
-                return None
-            check_vector_shape("vector", query.vector, space.dimension)
-            return given
-        if not query.text or space is None:
-            return None
-        if self._embedder is None or not space.same_space(self._embedder.identity):
-            return None  # nothing here makes vectors like the partition's: its words are searched
-        embedded: NDArray[np.float32] = self._embedder.embed_queries(
-            [query.text], within_seconds=deadline.remaining_seconds()
-        )[0]
-        return embedded
-
-
-def _given(query: SearchQuery) -> NDArray[np.float32]:
-    return np.frombuffer(query.vector, dtype="<f4").astype(np.float32, copy=False)
-
-
-def _floor(space: EmbedderIdentity | None) -> float:
-    """Return the cosine of unrelated texts in the partition's space."""
-    return space.unrelated_cosine if space is not None else 0.0
-
-
-def _refuse_directionless(vector: NDArray[np.float32]) -> None:
-    wide = vector.astype(np.float64)  # a square may leave the range of float32
-    squared = float(np.dot(wide, wide))
-    if not np.isfinite(squared):
-        raise PillionError.of_field("vector", "holds NaN or an infinity", Reason.NOT_FINITE)
-    if squared == 0.0:
-        raise PillionError.of_field(
-            "vector", "is all zeros, which has no direction", Reason.NOT_FINITE
-        )
