@@ -1,4 +1,4 @@
-"""Tables of the past: built once for all who want the same, few at once, and counted in the budget."""
+"""Tables of the past: built once for all who want the same, few at once, and in the budget."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -169,7 +169,7 @@ def test_a_build_that_fails_leaves_nothing_and_the_next_tries_again():
         with pytest.raises(PillionError):
             held.table(fails, Deadline())
         assert taken.total == 0
-        held.table(lambda grown: Table(5), Deadline())
+        held.table(lambda _: Table(5), Deadline())
         assert taken.total == 5
     assert taken.total == 0
 

@@ -189,25 +189,7 @@ def assemble(
         registry=registry,
         promote_after=settings.promote_after_episodes,
     )
-    vectors = QueryVectors(queries)
-    past = PastSearcher(
-        store=store,
-        keys=keys,
-        vectors=vectors,
-        tables=PastTables(residents.count_elsewhere),
-        episode_indexing=settings.episode_indexing,
-    )
-    searcher = Searcher(
-        store=store,
-        keys=keys,
-        residents=residents,
-        clock=clock,
-        vectors=vectors,
-        pending=pending,
-        ranker=Ranker(settings.index_from, settings.costs),
-        accesses=accesses,
-        past=past,
-    )
+    searcher, past = _searching(store, keys, residents, clock, queries, pending, accesses, settings)
     selecting = Selecting(
         store=store,
         keys=keys,
@@ -347,3 +329,36 @@ def assemble(
         access_flusher=flusher,
         closers=tuple(closers),
     )
+
+
+def _searching(
+    store: Store,
+    keys: KeySpaces,
+    residents: Residents,
+    clock: Clock,
+    queries: QueryCache | None,
+    pending: PendingVectors,
+    accesses: Accesses,
+    settings: ServiceSettings,
+) -> tuple[Searcher, PastSearcher]:
+    """Return what searches the present and the past; tables of the past count in the budget."""
+    vectors = QueryVectors(queries)
+    past = PastSearcher(
+        store=store,
+        keys=keys,
+        vectors=vectors,
+        tables=PastTables(residents.count_elsewhere),
+        episode_indexing=settings.episode_indexing,
+    )
+    searcher = Searcher(
+        store=store,
+        keys=keys,
+        residents=residents,
+        clock=clock,
+        vectors=vectors,
+        pending=pending,
+        ranker=Ranker(settings.index_from, settings.costs),
+        accesses=accesses,
+        past=past,
+    )
+    return searcher, past
