@@ -94,7 +94,7 @@ _OPTIONS: Final = (
 def selector_options(command: CommandT) -> CommandT:
     """Add the options that say what to forget."""
     for names, settings in reversed(_OPTIONS):
-        command = click.option(*names, **settings)(command)
+        command = click.option(*names, cls=click.Option, **settings)(command)
     return command
 
 

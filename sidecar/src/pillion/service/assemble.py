@@ -189,7 +189,16 @@ def assemble(
         registry=registry,
         promote_after=settings.promote_after_episodes,
     )
-    searcher, past = _searching(store, keys, residents, clock, queries, pending, accesses, settings)
+    searcher, past = _searching(
+        store=store,
+        keys=keys,
+        residents=residents,
+        clock=clock,
+        queries=queries,
+        pending=pending,
+        accesses=accesses,
+        settings=settings,
+    )
     selecting = Selecting(
         store=store,
         keys=keys,
@@ -332,6 +341,7 @@ def assemble(
 
 
 def _searching(
+    *,
     store: Store,
     keys: KeySpaces,
     residents: Residents,
