@@ -83,6 +83,14 @@ BAD_INPUT = {
         lambda server: server.stub.List(wire.ListRequest(page_token="x"), timeout=SECONDS),  # noqa: S106
         "PAGE_TOKEN_INVALID",
     ),
+    "a filter by no session": (
+        lambda server: search(server, top_k=1, filter={"session_ids": [""]}),
+        "INVALID_FIELD",
+    ),
+    "a filter by no session in another": (
+        lambda server: search(server, top_k=1, filter={"none_of": [{"session_ids": [""]}]}),
+        "INVALID_FIELD",
+    ),
     "101 mutations": (lambda server: write(server, *[note()] * 101), "LIMIT_EXCEEDED"),
     "a NaN importance": (lambda server: write(server, note(importance=math.nan)), None),
     "a subject without an id": (

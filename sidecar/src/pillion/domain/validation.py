@@ -262,6 +262,9 @@ def _check_conditions(filter_: Filter, at: str) -> None:
     for name in ("attributes", "session_ids"):
         for one in getattr(filter_, name):
             check_text(f"{at}.{name}", one, limits.NAME_BYTES_MAX)
+    # No session is no session to ask for: indexes have nothing under it.
+    if "" in filter_.session_ids:
+        raise PillionError.of_field(f"{at}.session_ids", "must not be empty")
     for name in ("created", "valid_from"):
         window = getattr(filter_, name)
         check_instant(f"{at}.{name}.start", window.start)
