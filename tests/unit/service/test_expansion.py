@@ -150,3 +150,15 @@ def test_a_malformed_expansion_is_refused(expansion, field):
     with service.refuses(reason, field):
         service.search(expansion=expansion)
     service.close()
+
+
+def test_a_filter_bounds_what_is_added_and_not_the_edges_that_are_walked(service):
+    """An edge without the label leads on; what is said at its end needs the label."""
+    red = {"labels": ("red",)}
+    service.one(add("Mira likes her work", vector=NEAR, **red))
+    refer(service, MIRA, "works_at", ACME)
+    service.one(add("Acme moves to Berlin", subject=ACME, vector=NEAR, **red))
+    service.one(add("Acme moves to Rome", subject=ACME, vector=NEAR))
+    only_red = Filter(subjects=frozenset({MIRA}), labels_all=frozenset({"red"}))
+    answer = service.search(vector=NEAR, top_k=5, filter=only_red, expansion=Expansion())
+    assert list(paths(answer)) == ["Acme moves to Berlin"]
