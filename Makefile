@@ -75,6 +75,10 @@ rust-test: setup ## The ranker's Rust tests
 py-test: setup ## The Python tests
 	@$(BIN)/pytest -q
 
+.PHONY: fuzz
+fuzz: setup ## The fuzzers that `make test` runs briefly, with 2,000 examples each
+	@HYPOTHESIS_PROFILE=thorough $(BIN)/pytest -q tests/fuzz
+
 .PHONY: gen
 gen: setup ## Write generated code: stubs of the contract, the blocking client
 	@$(BIN)/python scripts/gen.py
