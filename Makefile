@@ -76,7 +76,7 @@ py-test: setup ## The Python tests
 	@$(BIN)/pytest -q
 
 .PHONY: fuzz
-fuzz: setup ## The fuzzers that `make test` runs briefly, with 2,000 examples each
+fuzz: setup ## The fuzzers that `make test` runs briefly, with 2,000 examples each or more
 	@HYPOTHESIS_PROFILE=thorough $(BIN)/pytest -q tests/fuzz
 
 .PHONY: gen
