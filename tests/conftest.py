@@ -9,7 +9,8 @@ a failure prints a ``@reproduce_failure`` line besides.
 
 Helpers that several folders use live in ``tests/support/pillion_testing``. Modules are imported
 with ``--import-mode=importlib``, which puts nothing on ``sys.path``; this file adds that one
-folder, so that a test says ``from pillion_testing.service import ...``.
+folder, so that a test says ``from pillion_testing.service import ...``, and a process that a test
+starts finds it as well.
 """
 
 from __future__ import annotations
@@ -23,7 +24,10 @@ import hypothesis
 import hypothesis.core
 from hypothesis import settings
 
-sys.path.insert(0, str(Path(__file__).parent / "support"))
+SUPPORT = str(Path(__file__).parent / "support")
+sys.path.insert(0, SUPPORT)
+# For the processes that tests start and kill, too.
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (SUPPORT, os.environ.get("PYTHONPATH"))))
 
 # Making examples is slow on a busy machine; that is no defect of a test.
 SLOW = [hypothesis.HealthCheck.too_slow]
