@@ -78,7 +78,8 @@ def main() -> None:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="pillion-erase-") as scratch:
         directory = Path(scratch) / "data"
-        flags = ("--embedder", "none", "--encryption", arguments.encryption)
+        flags = ("--embedder", "none", "--erasure", "preview")
+        flags += ("--encryption", arguments.encryption)
         with (
             harness.serving("--directory", str(directory), *flags) as served,
             Client(served.target, partition=PARTITION, default_deadline_seconds=300.0) as client,

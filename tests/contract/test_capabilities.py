@@ -126,7 +126,9 @@ def channel(tmp_path_factory):
         schemas=JsonSchemaCompiler(),
         clock=clock,
         ids=Uuid7Source(),
-        settings=ServiceSettings(),
+        settings=ServiceSettings(
+            erases=False,
+        ),
     )
     settings = ServerSettings(
         socket=socket,

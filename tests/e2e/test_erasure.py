@@ -70,6 +70,11 @@ def capture(content, **more):
     return {"capture_episode": {"episode": {**episode, **more}}}
 
 
+def erasing(directory, *flags):
+    """A server that erases, which is a preview and off by default."""
+    return ServerProcess(directory, "--erasure", "preview", *flags)
+
+
 class Story:
     """A server that was told of somebody who is to be erased, and of somebody who is not."""
 
@@ -208,7 +213,7 @@ def data_keys(directory):
 def test_nothing_is_left_anywhere(tmp_path, encryption):
     directory, ledger = tmp_path / "d", tmp_path / "d.erasures"
     flags = ("--encryption", encryption, "--access-flush-seconds", "1")
-    story = Story(ServerProcess(directory, *flags))
+    story = Story(erasing(directory, *flags))
     story.tell()
     assert story.server.stop() == 0
     backup = tmp_path / "backup"
@@ -216,7 +221,7 @@ def test_nothing_is_left_anywhere(tmp_path, encryption):
     keys = data_keys(backup) if encryption == "on" else []
     assert readable_in(backup, encryption) == CANARIES.keys()
 
-    story = Story(ServerProcess(directory, *flags))
+    story = Story(erasing(directory, *flags))
     before = story.listed()
     dry = story.forget(subject={"subject": MIRA}, execute=False)
     assert dry.dry_run
@@ -250,7 +255,7 @@ def test_nothing_is_left_anywhere(tmp_path, encryption):
         shutil.copytree(directory / "keys", mixed / "keys")
         assert readable_in(mixed, encryption) == set()
 
-    story = Story(ServerProcess(directory, *flags))
+    story = Story(erasing(directory, *flags))
     assert [one.memory.text for one in story.listed().records] == ["noor likes tea"]
     for data in memory_of(story.server.pid):
         assert canaries_in(data) == set()
@@ -260,7 +265,7 @@ def test_nothing_is_left_anywhere(tmp_path, encryption):
     # The whole directory, its keyring too, as it was before the erasure.
     shutil.rmtree(directory)
     shutil.copytree(backup, directory)
-    story = Story(ServerProcess(directory, *flags))
+    story = Story(erasing(directory, *flags))
     assert [one.memory.text for one in story.listed().records] == ["noor likes tea"]
     listed = story.admin.ListErasureReceipts(admin_wire.ListErasureReceiptsRequest()).receipts
     assert [one.id for one in listed] == [receipt.id]
@@ -274,16 +279,16 @@ def test_nothing_is_left_anywhere(tmp_path, encryption):
 
 def test_old_data_under_the_newest_keyring_stays_erased(tmp_path):
     directory = tmp_path / "d"
-    story = Story(ServerProcess(directory))
+    story = Story(erasing(directory))
     story.tell()
     assert story.server.stop() == 0
     backup = tmp_path / "backup"
     shutil.copytree(directory, backup, ignore=shutil.ignore_patterns("*.sock", "keys"))
-    story = Story(ServerProcess(directory))
+    story = Story(erasing(directory))
     story.forget(subject={"subject": MIRA})
     assert story.server.stop() == 0
     shutil.copytree(backup, directory, dirs_exist_ok=True)
-    story = Story(ServerProcess(directory))
+    story = Story(erasing(directory))
     assert not any(MARK in one.memory.text for one in story.listed().records)
     assert story.server.stop() == 0
     assert readable_in(directory, "on") == set()
@@ -292,7 +297,7 @@ def test_old_data_under_the_newest_keyring_stays_erased(tmp_path):
 
 def test_a_ledger_that_was_changed_ends_the_start(tmp_path):
     directory, ledger = tmp_path / "d", tmp_path / "d.erasures"
-    story = Story(ServerProcess(directory))
+    story = Story(erasing(directory))
     (gone,) = story.write(add("something"))
     story.forget(ids={"ids": [gone.id]})
     assert story.server.stop() == 0
@@ -305,7 +310,7 @@ def test_a_ledger_that_was_changed_ends_the_start(tmp_path):
 def test_an_erasure_that_cannot_be_written_down_erases_nothing(tmp_path):
     directory = tmp_path / "d"
     (tmp_path / "file").write_text("")
-    story = Story(ServerProcess(directory, "--erasure-ledger", tmp_path / "file" / "ledger"))
+    story = Story(erasing(directory, "--erasure-ledger", tmp_path / "file" / "ledger"))
     (kept,) = story.write(add("something"))
     with pytest.raises(grpc.RpcError) as caught:
         story.forget(ids={"ids": [kept.id]})
@@ -315,3 +320,17 @@ def test_an_erasure_that_cannot_be_written_down_erases_nothing(tmp_path):
     refused = serve_in_vain(directory, "--erasure-ledger", directory / "inside")
     assert refused.returncode == 2
     assert "erasure_ledger" in refused.stderr
+
+
+@pytest.mark.parametrize("execute", [False, True])
+def test_by_default_nothing_is_erased_and_the_refusal_says_why(tmp_path, execute):
+    server = ServerProcess(tmp_path / "data")
+    story = Story(server)
+    (kept,) = story.write(add("something"))
+    with pytest.raises(grpc.RpcError) as caught:
+        story.forget(ids={"ids": [kept.id]}, execute=execute)
+    assert caught.value.code() is grpc.StatusCode.UNIMPLEMENTED
+    assert reason_of(caught.value) == "NOT_SERVED"
+    assert "SECURITY.md" in caught.value.details()
+    assert len(story.listed().records) == 1
+    assert server.stop() == 0

@@ -20,7 +20,7 @@ from pillion_storage.sealed import KEYS_DIRECTORY, SealSettings, open_sealed, re
 
 from pillion import __version__
 from pillion.clocks import SteadyClock
-from pillion.config import Encryption, SettingsError, parse_address
+from pillion.config import Encryption, Erasing, SettingsError, parse_address
 from pillion.domain.memory import MemoryKind
 from pillion.domain.retention import RetentionClasses
 from pillion.embedders.entry_points import PluginError, installed, load_factory
@@ -141,6 +141,7 @@ def start(settings: Settings) -> Running:
                 format_version=FORMAT_VERSION,
                 retention=_retention(settings),
                 ageing=_ageing(settings),
+                erases=settings.erasure is Erasing.PREVIEW,
             ),
         )
         opened.pop_all()

@@ -102,6 +102,13 @@ class Encryption(StrEnum):
     OFF = "off"
 
 
+class Erasing(StrEnum):
+    """Whether ERASE is served."""
+
+    OFF = "off"
+    PREVIEW = "preview"
+
+
 class StoreOptions(BaseModel):
     """Options of the store."""
 
@@ -276,6 +283,10 @@ class Settings(BaseSettings):
     encryption: Annotated[
         Encryption, Field(description="Encrypt what is stored: on or off. A choice for good.")
     ] = Encryption.ON
+    erasure: Annotated[
+        Erasing,
+        Field(description="Whether Forget erases: off, or preview: see the gaps in SECURITY.md."),
+    ] = Erasing.OFF
     erasure_ledger: Annotated[
         Path | None,
         Field(

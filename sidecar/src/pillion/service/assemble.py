@@ -86,6 +86,7 @@ class ServiceSettings:
         profiles: Ranking profiles by name.
         costs: What the search planner takes a row to cost; None: it is measured.
         ageing: What is forgotten by age.
+        erases: Whether Forget erases; what was begun or is in the ledger is erased all the same.
         retention: How long history and request ids are kept; None: nothing is ever swept.
     """
 
@@ -101,6 +102,7 @@ class ServiceSettings:
     profiles: Profiles = BUILT_IN
     costs: Costs | None = None
     ageing: AgeingSettings = NOTHING_AGES
+    erases: bool = True
     retention: RetentionSettings | None = None
 
 
@@ -220,6 +222,7 @@ def assemble(
         memory=wiper,
         ledger=ledger,
         promote_after=settings.promote_after_episodes,
+        serves=settings.erases,
     )
     # Nothing of this data is served, nor worked on, before what was to be gone is gone.
     eraser.catch_up(UNHURRIED)

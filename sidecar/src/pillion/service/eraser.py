@@ -13,6 +13,7 @@ Invariants:
 
 from __future__ import annotations
 
+import logging
 import threading
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
@@ -73,6 +74,9 @@ class Unhurried:
 UNHURRIED: Final = Unhurried()
 
 
+_log = logging.getLogger(__name__)
+
+
 class Eraser:
     """Erases. One erasure at a time in a partition. Safe to share between threads."""
 
@@ -88,7 +92,9 @@ class Eraser:
         memory: MemoryWiper,
         ledger: ErasureLedger | None,
         promote_after: int,
+        serves: bool = True,
     ) -> None:
+        self._serves = serves
         self._store = store
         self._keys = keys
         self._clock = clock
@@ -104,6 +110,20 @@ class Eraser:
         self._busy: dict[Partition, threading.Lock] = {}
 
     # --- the calls ---------------------------------------------------------------------------
+
+    def check_served(self) -> None:
+        """Refuse what the operator has not switched on.
+
+        Raises:
+            PillionError: NOT_SERVED.
+        """
+        if not self._serves:
+            raise PillionError(
+                Reason.NOT_SERVED,
+                "ERASE is a preview that does not keep all it should yet: read SECURITY.md, then "
+                'set erasure = "preview"; EXPIRE and RETRACT are served',
+                metadata={"capability": "CAPABILITY_FORGET_ERASE"},
+            )
 
     def preview(self, partition: Partition, selection: Selection, deadline: Deadline) -> Scope:
         """Return what an erasure would take, and change nothing.
@@ -177,7 +197,13 @@ class Eraser:
         count = 0
         for partition in self._store.partitions():
             for one in self.records.unfinished(partition):
-                self._go_on(partition, one, deadline)
+                try:
+                    self._go_on(partition, one, deadline)
+                except PillionError as error:
+                    if error.reason is not Reason.ERASURE_UNPROVEN:
+                        raise
+                    # Its records are deleted; other partitions, and other reads, do not wait.
+                    _log.error("erasure %s is not proved and stays unfinished", one.id)
                 count += 1
         return count
 
@@ -279,7 +305,10 @@ class Eraser:
         self._evidence[erasure_id] = Evidence.of(
             self._store, partition, scope, plain=self._is_plain(partition)
         )
-        return self.records.begin(partition, erasure, scope)
+        begun = self.records.begin(partition, erasure, scope)
+        if begun is None:
+            self._evidence.pop(erasure_id, None)
+        return begun
 
     # --- carrying out ------------------------------------------------------------------------
 

@@ -100,6 +100,7 @@ class Forgetter:
         self, partition: Partition, command: ForgetCommand, token: bytes, deadline: Deadline
     ) -> ForgetReport:
         """Erase, or in a dry run say what an erasure would take."""
+        self._eraser.check_served()
         select = partial(self._selection, partition, command.selector, deadline)
         if command.dry_run:
             scope = self._eraser.preview(partition, select(), deadline)

@@ -122,6 +122,10 @@ class PastSearcher:
         while True:
             ids = [UUID(bytes=row[0]) for row in best[:window]]
             read, _ = reader.memories(ids, revision)
+            if len(read) < len(ids):  # some were erased since they were ranked
+                gone = {one.bytes for one in ids if one not in read}
+                best = [row for row in best if row[0] not in gone]
+                continue
             memories = [read[one] for one in ids]
             found = arranged(
                 query,

@@ -98,7 +98,7 @@ METHODS: Final[dict[str, Method]] = {
 
 # Parts of served calls. A request that asks for one that is not served is refused, never ignored.
 FEATURES: Final[dict[wire.Capability, bool]] = {
-    wire.CAPABILITY_FORGET_ERASE: _YES,
+    wire.CAPABILITY_FORGET_ERASE: _NO,  # a preview: `erasure = "preview"` switches it on
     wire.CAPABILITY_FORGET_SELECTORS: _YES,
     wire.CAPABILITY_RECORDED_TIME: _YES,
     wire.CAPABILITY_CERTIFIED_SEARCH: _YES,
