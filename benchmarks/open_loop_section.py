@@ -27,11 +27,12 @@ def open_loop(run: dict[str, Any]) -> str:
         for pair in zip(*(found[side]["rounds"] for side in SIDES), strict=True)
         for side, one in zip(SIDES, pair, strict=True)
     ]
+    tenants = "1 tenant" if data["tenants"] == 1 else f"{data['tenants']:,} tenants"
     names = ("calls a second", "", "answered", "p50 ms", "p99 ms", "p99.9 ms", "max ms")
     text = (
         f"## Under load, open loop: {found['about']}\n\n"
         f"{data['memories']:,} memories of 384 dimensions and {data['keys']:,} facts, "
-        f"{data['tenants']:,} tenants, Unix socket, one client process on the same machine. Calls "
+        f"{tenants}, Unix socket, one client process on the same machine. Calls "
         "are due at instants of a Poisson process and timed from when they were due. In turn with "
         "an echo RPC of the most frequent call's sizes, at the same rates. A star: the client was "
         "late itself with so many calls that the figure is not the server's.\n\n"

@@ -316,6 +316,35 @@ def test_an_erasure_that_was_cut_short_is_gone_on_with(service, monkeypatch, sta
     assert leaks(service) == []
 
 
+def test_a_start_serves_though_an_erasure_cannot_be_proved(tmp_path, monkeypatch, caplog):
+    """A known gap of the preview: what cites it came between the plan and the deletion."""
+    service = lmdb_service(tmp_path, sealed=True)
+    gone = service.one(add(CANARY)).id
+    kept = service.one(add("noor likes tea", subject=NOOR)).id
+    records = service.use_cases.eraser.records
+    begin = records.begin
+
+    def meddled(*arguments):
+        begun = begin(*arguments)
+        service.write(add("made of it", subject=NOOR, derived_from=(gone,)))
+        return begun
+
+    monkeypatch.setattr(records, "begin", meddled)
+    with pytest.raises(PillionError) as caught:
+        erase(service, ids=(gone,))
+    assert caught.value.reason is Reason.ERASURE_UNPROVEN
+    service.close()
+
+    again = lmdb_service(tmp_path, sealed=True)
+    assert "is not proved" in caplog.text
+    assert CANARY not in caplog.text
+    (unfinished,) = again.use_cases.eraser.records.unfinished(again.partition)
+    assert unfinished.stage is not Stage.DONE
+    assert kept in {one.id for one in again.listed()}
+    assert gone not in {one.id for one in again.listed()}
+    again.close()
+
+
 def test_kinds_of_memories_are_all_alike(service):
     for one in (MemoryKind.PROCEDURAL, MemoryKind.OPEN_ITEM, MemoryKind.SESSION):
         service.write(add(CANARY, kind=one))

@@ -161,7 +161,8 @@ def _show(output: Output, found: dict[str, Any]) -> None:
         rows += [_row(name, one) for one in found[name]["rounds"]]
     rows.sort(key=lambda row: float(row[0].replace(",", "")))
     data = found["data"]
-    title = f"{found['about']}; {data['memories']:,} memories, {data['tenants']:,} tenants"
+    tenants = "1 tenant" if data["tenants"] == 1 else f"{data['tenants']:,} tenants"
+    title = f"{found['about']}; {data['memories']:,} memories, {tenants}"
     output.table(title, _COLUMNS, rows)
     for name in ("pillion", "echo"):
         knee = found[name]["knee"]
